@@ -551,13 +551,13 @@ def build_catalog(
 
 @catalog.command("check")
 def check_catalog(folder: Path = Argument(help="Folder that holds a catalog.")) -> None:
-    """Check all of a catalog, after it was copied, say; opening one only samples large files.
+    """Check all of a catalog, after it was copied, say; opening one compares only the sizes of large files.
 
     Example: [cyan]ecomlab catalog check shops/mine[/cyan]
     """
-    from ecomlab.catalog.validate import validate
+    from ecomlab.catalog.shop import open_shop
 
-    shop = validate(folder)
+    shop = open_shop(folder, whole=True)
     counts = f"{shop.catalog.size:,} products, {shop.engine.texts.count:,} texts"
     console.print(f"whole: {counts}, fingerprint {shop.fingerprint}", soft_wrap=True)
 

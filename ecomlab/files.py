@@ -1,5 +1,6 @@
 """The cache folder, atomic writes of small files, and locks that end with their process."""
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,12 @@ def write_text(path: Path, text: str) -> None:
     """Write a file atomically: a kill or a full disk never leaves half of it. Creates the folder."""
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8", newline="\n")
+
+
+def file_digest(path: Path) -> str:
+    """Return the BLAKE2b digest of a file, of 16 bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 @contextmanager

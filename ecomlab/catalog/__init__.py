@@ -8,7 +8,6 @@ from ecomlab.catalog.search import SORTS, SearchEngine
 from ecomlab.catalog.shop import Shop, load_shop
 from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.synthetic import generate
-from ecomlab.catalog.titles import Titles
 
 __all__ = [
     "SORTS",
@@ -22,7 +21,6 @@ __all__ = [
     "ProductType",
     "SearchEngine",
     "Shop",
-    "Titles",
     "build_shop",
     "generate",
     "load_shop",

@@ -1,9 +1,8 @@
 """Builds a catalog's folder step by step: after a kill at any moment the same call goes on where it ended."""
 
-import hashlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -16,12 +15,11 @@ from ecomlab.catalog.embed import Embedder, LexicalEmbedder
 from ecomlab.catalog.index import Index
 from ecomlab.catalog.search import SearchEngine
 from ecomlab.catalog.texts import Texts, embed_rows, texts_of
-from ecomlab.files import lock, read_json, replacing, write_json
+from ecomlab.files import lock, replacing, write_json
 from ecomlab.seeding import digest
 
 SHARD: Final = 65_536
 """Texts that are embedded between two savings."""
-TRAINED: Final = "trained.faiss"
 SHARDS: Final = "shards"
 Tell = Callable[[str], None]
 Gather = Callable[[Any], list[Any]]
@@ -63,7 +61,10 @@ def build_shop(
             return finished
         data = out / key
         data.mkdir(exist_ok=True)
-        texts = _columns(catalog, data, tell)
+        began = time.monotonic()
+        texts = texts_of(catalog)
+        store.write_columns(catalog, texts, data)
+        tell(f"{catalog.size:,} products, {texts.count:,} texts: columns in {time.monotonic() - began:.0f} s")
         exact = _exact(catalog, texts, embedder, data, tell, gather)
         found = Index(exact, _lists(exact, data, tell) if texts.count > index.EXACT_UP_TO else None)
         queries = SearchEngine(catalog, embedder, texts, found).shopper_queries()
@@ -78,9 +79,15 @@ def build_shop(
             fingerprint=catalog.fingerprint,
             embedder=embedder.name,
             embedder_fingerprint=embedder.fingerprint,
-            index=store.facts_of(found, index_digest(data, embedder, found), recall),
-            versions=store.versions(),
-            files=store.stamps(data),
+            index=store.IndexFacts(
+                kind=found.kind,
+                digest=_index_digest(data, embedder, found),
+                lists=found.effort.lists,
+                factor=found.effort.factor,
+                recall_at_20={f"{share:g}": round(value, 4) for share, value in recall.items()},
+            ),
+            versions={name: version(name) for name in ("numpy", "faiss-cpu")},
+            files=store.digests(data),
         )
         write_json(out / store.MANIFEST, manifest.model_dump(mode="json"))
         _clear(out, data)
@@ -92,24 +99,22 @@ def help_build(
 ) -> None:
     """Embed this process's share of the texts for the process of rank 0, which builds in `out`.
 
-    The catalog is opened when there is something to embed. Nothing is embedded where it, the model or faiss is not
-    what rank 0 has, which says so.
+    The catalog is opened when there is something to embed. Raises CatalogError where it, the model or faiss is not what
+    rank 0 has, which then embeds without this process.
     """
-    order = gather(None)[0]
-    if order is None:
-        return
-    key, missing = order
-    catalog = open_catalog()
-    same = _key(catalog, embedder) == key
     busy = store.CatalogError(f"another process of rank {rank} helps to build the catalog in {out}")
-    with lock(_helping(out / key, rank), busy):
-        agreed = gather(same)
-        if not all(agreed):
+    with lock(_helping(out, rank), busy):
+        everyone = gather(None)
+        if everyone[0] is None:
             return
-        texts = texts_of(catalog)
-        files = _shards(texts, out / key)
-        for number in missing[rank :: len(agreed)]:
-            _embed_shard(catalog, texts, embedder, files, number)
+        key, missing = everyone[0]
+        catalog = open_catalog()
+        if _key(catalog, embedder) != key:
+            raise store.CatalogError(
+                f"process {rank} has another catalog, model or faiss than process 0, which builds in {out}; "
+                "give all of them one folder and one installation"
+            )
+        _embed(catalog, texts_of(catalog), embedder, out / key, missing[rank :: len(everyone)])
 
 
 def _key(catalog: Catalog, embedder: Embedder) -> str:
@@ -132,29 +137,22 @@ def _finished(out: Path, key: str) -> store.Manifest | None:
         return None
 
 
-def _columns(catalog: Catalog, data: Path, tell: Tell) -> Texts:
-    """Write columns and titles, unless they are there; return the texts to embed."""
-    began = time.monotonic()
-    texts = texts_of(catalog)
-    if read_json(data / store.WRITTEN) is None:
-        store.write_columns(catalog, texts, data)
-        write_json(data / store.WRITTEN, {"products": catalog.size, "texts": texts.count})
-    tell(f"{catalog.size:,} products, {texts.count:,} texts: columns in {time.monotonic() - began:.0f} s")
-    return texts
-
-
 def _exact(catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell, gather: Gather) -> Any:
     """Embed all texts and write the exact index, unless it is there; return it memory-mapped."""
-    files = _shards(texts, data)
-    if (data / store.EXACT).exists():
-        gather(None)  # nothing is left to embed
-    else:
-        _embed(catalog, texts, embedder, data, tell, gather)
-        with replacing(data / store.EXACT) as draft:
+    exact, files = data / store.EXACT, _shards(texts, data)
+    missing = [] if exact.exists() else [at for at, file in enumerate(files) if not file.exists()]
+    processes = len(gather((data.name, missing) if missing else None))
+    _embed(catalog, texts, embedder, data, missing[::processes], tell)
+    for rank in range(1, processes):
+        with lock(_helping(data.parent, rank), RuntimeError(), wait=-1):  # until it ends, however it ends
+            pass
+    _embed(catalog, texts, embedder, data, missing, tell)  # what one that ended early has left
+    if not exact.exists():
+        with replacing(exact) as draft:
             vectors = (np.load(file, mmap_mode="r", allow_pickle=False) for file in files)
             index.write(index.build_exact(vectors, embedder.dim), draft)
     shutil.rmtree(data / SHARDS, ignore_errors=True)
-    return index.read_exact(data / store.EXACT)
+    return index.read_exact(exact)
 
 
 def _shards(texts: Texts, data: Path) -> list[Path]:
@@ -162,85 +160,49 @@ def _shards(texts: Texts, data: Path) -> list[Path]:
     return [data / SHARDS / f"{number:05}.npy" for number in range(-(-texts.count // SHARD))]
 
 
-def _helping(data: Path, rank: int) -> Path:
-    """Name the lock that a helper holds while it embeds."""
-    return data / SHARDS / f"helper-{rank}.lock"
+def _helping(out: Path, rank: int) -> Path:
+    """Name the lock that a helper holds from before it is asked until it ends."""
+    return out / f".helper-{rank}.lock"
 
 
 def _embed(
-    catalog: Catalog, texts: Texts, embedder: Embedder, data: Path, tell: Tell, gather: Gather
+    catalog: Catalog,
+    texts: Texts,
+    embedder: Embedder,
+    data: Path,
+    numbers: Sequence[int],
+    tell: Tell = lambda line: None,
 ) -> None:
-    """Embed the shards that are not there yet: a share of them here, the others where `help_build` runs."""
-    files = _shards(texts, data)
-    missing = [number for number, file in enumerate(files) if not file.exists()]
-    began = time.monotonic()
-
-    def progress() -> str:
-        left, before = (
-            sum(min(SHARD, texts.count - SHARD * number) for number in numbers)
-            for numbers in ([number for number in missing if not files[number].exists()], missing)
-        )
-        rate = max(before - left, 1) / max(time.monotonic() - began, 1e-9)
-        return (
-            f"embedded {texts.count - left:,} of {texts.count:,} texts, {rate:,.0f} a second, "
-            f"{left / rate / 60:.0f} minutes left"
-        )
-
-    def embed(numbers: list[int]) -> None:
-        for number in numbers:
-            if not files[number].exists():
-                _embed_shard(catalog, texts, embedder, files, number)
-                tell(progress())
-
-    gather((data.name, missing))
-    agreed = gather(True)  # by now the others hold their locks
-    if not all(agreed):
-        raise store.CatalogError(
-            f"process {agreed.index(False)} has another catalog, model or faiss than process 0, which builds in "
-            f"{data.parent}; give all of them one folder and one installation"
-        )
-    embed(missing[:: len(agreed)])
-    for rank in range(1, len(agreed)):
-        with lock(_helping(data, rank), RuntimeError(), wait=-1):  # until it ends, however it ends
-            pass
-    embed(missing)  # what one that was killed has left
-    if len(agreed) > 1 and missing:
-        tell(f"{progress()}, by {len(agreed)} processes")
-
-
-def _embed_shard(catalog: Catalog, texts: Texts, embedder: Embedder, files: list[Path], number: int) -> None:
-    """Embed one shard's texts and save their vectors."""
-    rows = texts.first_rows[SHARD * number : SHARD * (number + 1)]
-    with replacing(files[number]) as draft, draft.open("wb") as opened:
-        np.save(opened, embed_rows(catalog, embedder, rows), allow_pickle=False)
+    """Embed those of some shards that are not there yet."""
+    files, began = _shards(texts, data), time.monotonic()
+    missing = [number for number in numbers if not files[number].exists()]
+    for count, number in enumerate(missing, 1):
+        rows = texts.first_rows[SHARD * number : SHARD * (number + 1)]
+        with replacing(files[number]) as draft, draft.open("wb") as opened:
+            np.save(opened, embed_rows(catalog, embedder, rows), allow_pickle=False)
+        left = (len(missing) - count) * (time.monotonic() - began) / count / 60
+        tell(f"embedded {count} of {len(missing)} shards of {SHARD:,} texts, {left:.0f} minutes left")
 
 
 def _lists(exact: Any, data: Path, tell: Tell) -> Any:
-    """Train and fill inverted lists over the vectors, from where an earlier build ended."""
+    """Build inverted lists over the vectors, unless they are there; return them memory-mapped."""
     began, vectors = time.monotonic(), index.vectors_of(exact)
     if not (data / store.LISTS).exists():
-        if not (data / TRAINED).exists():
-            with replacing(data / TRAINED) as draft:
-                index.write(index.train_lists(vectors), draft)
         with replacing(data / store.LISTS) as draft:
-            index.write(index.fill_lists(index.read_lists(data / TRAINED, mapped=False), [vectors]), draft)
+            index.write(index.build_lists(vectors), draft)
         tell(f"{len(vectors):,} vectors indexed in {time.monotonic() - began:.0f} s")
-    (data / TRAINED).unlink(missing_ok=True)
     return index.read_lists(data / store.LISTS)
 
 
-def index_digest(data: Path, embedder: Embedder, found: Index) -> str:
+def _index_digest(data: Path, embedder: Embedder, found: Index) -> str:
     """Digest what another machine would make otherwise: vectors of a model, lists; empty without either."""
     files = [] if embedder.reproducible else [data / store.EXACT]
     files += [] if found.lists is None else [data / store.LISTS]
-    state = hashlib.blake2b(digest_size=16)
-    for path in files:
-        state.update(np.memmap(path, np.uint8, "r").data)
-    return state.hexdigest() if files else ""
+    return index.digest_of([np.memmap(path, np.uint8, "r") for path in files])
 
 
 def _clear(out: Path, data: Path) -> None:
     """Remove the folders of earlier builds; who has them open keeps them."""
     for path in out.iterdir():
-        if path.is_dir() and path != data and (path / store.WRITTEN).exists():
+        if path.is_dir() and path != data and (path / store.VOCABULARY).exists():
             shutil.rmtree(path, ignore_errors=True)

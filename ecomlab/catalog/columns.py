@@ -1,18 +1,17 @@
 """A catalog's products as columns, and the rows that satisfy constraints."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Final, NamedTuple, overload
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
 from ecomlab.catalog.names import Packed, packed
 from ecomlab.catalog.schema import OPTION, Constraint, ProductType, type_from_json, type_to_json
-from ecomlab.catalog.titles import Titles
 from ecomlab.seeding import canonical
-from ecomlab.slots import LIMITS, NO_PRICE, NO_RATING, SlotType, slot_type
+from ecomlab.slots import NO_PRICE, NO_RATING, SlotType, slot_type
 
 _MISSING: Final = -2  # code of a value outside the vocabulary; -1 marks a product without the attribute
 PLENTY: Final = 8  # units of a product that may be wanted: more than any quantity that is asked for
@@ -23,55 +22,25 @@ _COLUMNS: Final = (
     *("rating_tenths", "reviews", "days", "stock", "option_bits"),
 )
 
-REMEMBERED = 64
-"""Most lists of ids of which the rows are remembered."""
-LOOKED_UP = 4_096
-"""Most ids of which the row, and most rows of which the title, is remembered."""
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _remember(found: dict[Any, Any], name: Any, value: Any) -> None:
-    """Keep a value that was looked up, of `LOOKED_UP` at most; when they are full, all are forgotten."""
-    if len(found) >= LOOKED_UP:
-        found.clear()
-    found[name] = value
+def _remembered(method: _Method) -> _Method:
+    """Remember the last 4,096 answers of a method, for each object apart."""
+    return cast(_Method, cached_property(lambda self: lru_cache(4_096)(partial(method, self))))
 
 
 class Ids(Sequence[str]):
     """Product ids as a sequence of strings over a packed byte array: 2M of them take 14 MB."""
 
     def __init__(self, packed: np.ndarray) -> None:
-        self.packed = packed
+        self._packed = packed
 
     def __len__(self) -> int:
-        return len(self.packed)
+        return len(self._packed)
 
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return [packed.decode() for packed in self.packed[row].tolist()]
-        return self.packed.item(row).decode()
-
-    def __iter__(self) -> Iterator[str]:
-        return (packed.decode() for packed in self.packed.tolist())
-
-
-class IdOrder(NamedTuple):
-    """Ids in ascending order, and the row of each."""
-
-    ids: np.ndarray  # ASCII bytes
-    rows: np.ndarray  # int32
-
-
-_Reading = tuple[
-    np.ndarray, dict[Any, int] | Packed | None, Any
-]  # a column, codes by name, its scalar reader
-
-
-def _codes(names: Sequence[str]) -> dict[Any, int] | Packed:
-    return names if isinstance(names, Packed) else {name: code for code, name in enumerate(names)}
+    def __getitem__(self, row: int) -> str:  # type: ignore[override]  # no slices
+        return self._packed.item(row).decode()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +49,8 @@ class Catalog:
 
     Codes index `types`, `brands`, `features` and `attr_values[name]`; -1 marks a product without that attribute. Bit i
     of `option_bits` is set where a product comes in value i of its type's option; 0: it has no variants. A real catalog
-    has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). `id_order` saves sorting the
-    ids again. Raises ValueError when columns differ in length, rows of a type are scattered, or an id repeats.
+    has `titles` of its source and may lack prices (`NO_PRICE`) and ratings (`NO_RATING`). Raises ValueError when
+    columns differ in length or rows of a type are scattered.
     """
 
     types: tuple[ProductType, ...]
@@ -99,8 +68,7 @@ class Catalog:
     stock: np.ndarray  # int16
     option_bits: np.ndarray  # int64
     attr: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> int16 or int32
-    titles: Titles | None = None  # None where titles are composed of brand, feature and type
-    id_order: IdOrder | None = None
+    titles: Packed | None = None  # None where titles are composed of brand, feature and type
     drawable: tuple[str, ...] | None = None  # types that tasks may be about; None for all
 
     def __post_init__(self) -> None:
@@ -114,9 +82,6 @@ class Catalog:
             raise ValueError("rows are not sorted by type; sort every column by type_code first")
         if self.titles is not None and len(self.titles) != self.size:
             raise ValueError(f"there are {len(self.titles)} titles for {self.size} products")
-        if np.any(self.by_id.ids[1:] <= self.by_id.ids[:-1]):
-            raise ValueError("two products share an id")
-        self._read  # noqa: B018  built here, so that no episode pays for it and no threads race for it
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return every column by name, as stored and as covered by the fingerprint."""
@@ -133,44 +98,30 @@ class Catalog:
         return Ids(self.packed_ids)
 
     @cached_property
-    def by_id(self) -> IdOrder:
-        """Ids in their order, with the row of each."""
-        if self.id_order is not None:
-            return self.id_order
-        rows = np.argsort(self.packed_ids, kind="stable").astype(np.int32)
-        return IdOrder(self.packed_ids[rows], rows)
+    def id_order(self) -> np.ndarray:
+        """Rows in the order of their ids: int64 (size,). Raises ValueError where two products share an id."""
+        order = np.argsort(self.packed_ids)
+        if np.any(self.packed_ids[order[1:]] == self.packed_ids[order[:-1]]):
+            raise ValueError("two products share an id")
+        return order
 
+    @_remembered
     def row(self, product_id: str) -> int | None:
-        """Find the row of a product id; None for an unknown id. Those asked for lately are remembered."""
-        if not isinstance(product_id, str):
+        """Find the row of a product id; None for an unknown id."""
+        if not product_id.isascii():
             return None
-        row = self._row_found.get(product_id)
-        if row is None and product_id.isascii():
-            wanted = product_id.encode()
-            ids, rows = self.by_id
-            at = int(ids.searchsorted(wanted))
-            if at < len(ids) and ids.item(at) == wanted:
-                row = rows.item(at)
-                _remember(self._row_found, product_id, row)
-        return row
-
-    @cached_property
-    def _row_found(self) -> dict[str, int]:
-        return {}
+        wanted = product_id.encode()
+        at = int(self.packed_ids.searchsorted(wanted, sorter=self.id_order))
+        row = int(self.id_order[min(at, self.size - 1)])
+        return row if self.packed_ids.item(row) == wanted else None
 
     def rows_of(self, product_ids: Iterable[str]) -> np.ndarray:
-        """Find the rows of product ids in their order, without unknown ones; those asked for lately are remembered."""
-        wanted = tuple(product_ids)
-        if wanted not in self._rows_found:
-            if len(self._rows_found) >= REMEMBERED:
-                self._rows_found.clear()
-            rows = [row for row in map(self.row, wanted) if row is not None]
-            self._rows_found[wanted] = np.array(rows, np.int64)
-        return self._rows_found[wanted]
+        """Find the rows of product ids in their order, without unknown ones."""
+        return self._rows_of(tuple(product_ids))
 
-    @cached_property
-    def _rows_found(self) -> dict[tuple[str, ...], np.ndarray]:
-        return {}
+    @_remembered
+    def _rows_of(self, product_ids: tuple[str, ...]) -> np.ndarray:
+        return np.array([row for row in map(self.row, product_ids) if row is not None], np.int64)
 
     @cached_property
     def type_codes(self) -> dict[str, int]:
@@ -182,42 +133,31 @@ class Catalog:
         first, last = self._type_span.get(name, (0, 0))
         return range(first, last)
 
+    @_remembered
     def cheapest_of(self, name: str) -> np.ndarray:
         """List the rows of a type's `CHEAPEST` cheapest products in stock, from the cheapest on; ties in any order."""
-        if name not in self._cheapest:
-            of_type = self.type_rows(name)
-            there = slice(of_type.start, of_type.stop)
-            prices = np.where(self.stock[there] > 0, self.price_cents[there], NO_PRICE)
-            # values first: numpy selects them faster than their places
-            most = np.partition(prices, CHEAPEST)[CHEAPEST] if len(prices) > CHEAPEST else NO_PRICE
-            rows = np.flatnonzero(prices <= most)
-            rows = of_type.start + rows[np.argsort(prices[rows])][:CHEAPEST]
-            self._cheapest[name] = rows[self.stock[rows] > 0]
-            self._cheapest[name].flags.writeable = False
-        return self._cheapest[name]
-
-    @cached_property
-    def _cheapest(self) -> dict[str, np.ndarray]:
-        return {}
+        of_type = self.type_rows(name)
+        there = slice(of_type.start, of_type.stop)
+        prices = np.where(self.stock[there] > 0, self.price_cents[there], NO_PRICE)
+        # values first: numpy selects them faster than their places
+        most = np.partition(prices, CHEAPEST)[CHEAPEST] if len(prices) > CHEAPEST else NO_PRICE
+        rows = np.flatnonzero(prices <= most)
+        rows = of_type.start + rows[np.argsort(prices[rows])][:CHEAPEST]
+        rows = rows[self.stock[rows] > 0]
+        rows.flags.writeable = False
+        return rows
 
     def type_of(self, row: int) -> ProductType:
         return self.types[self.type_code.item(row)]
 
+    @_remembered
     def title(self, row: int) -> str:
         """Compose "{brand} {feature} {type}": "GreenLeaf Eco-Friendly Phone Charger". Products may share a title.
 
         Of a real product this is its short name, as people call it; what its source calls it is its `listing`.
         """
-        title = self._titles_composed.get(row)
-        if title is None:
-            kind = self.types[self.type_code.item(row)].name
-            title = " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
-            _remember(self._titles_composed, row, title)
-        return title
-
-    @cached_property
-    def _titles_composed(self) -> dict[int, str]:
-        return {}
+        kind = self.types[self.type_code.item(row)].name
+        return " ".join(filter(None, (self.brand(row), self.feature(row), kind)))
 
     def listing(self, row: int) -> str | None:
         """Return the title that a real product has in its source; None for a generated one."""
@@ -249,19 +189,16 @@ class Catalog:
         bits = int(np.bitwise_and.reduce(self.option_bits[np.asarray(rows)]))
         return self.options_in(self.type_of(int(rows[0])).name, bits)
 
-    def _bit_of(self, option: str) -> np.ndarray:
+    @_remembered
+    def _bits_of(self, option: str) -> np.ndarray:
         """Return the bit of an option value by type, 0 where a type has no such value: int64 (types,)."""
-        if option not in self._bits:
-            places = (
-                kind.option.values.index(option) if option in kind.option.values else -1
+        return np.array(
+            [
+                sum(1 << at for at, value in enumerate(kind.option.values) if value == option)
                 for kind in self.types
-            )
-            self._bits[option] = np.array([0 if at < 0 else 1 << at for at in places], np.int64)
-        return self._bits[option]
-
-    @cached_property
-    def _bits(self) -> dict[str, np.ndarray]:
-        return {}
+            ],
+            np.int64,
+        )
 
     @cached_property
     def drawable_types(self) -> tuple[ProductType, ...]:
@@ -289,14 +226,11 @@ class Catalog:
 
     def has(self, limit: SlotType) -> bool:
         """Tell whether any product has the number that a customer may limit."""
-        if limit.name not in self._has:
-            known = limit.missing is None or bool((self.column(limit) != limit.missing).any())
-            self._has[limit.name] = known
-        return self._has[limit.name]
+        return self._has(limit.column, limit.missing)
 
-    @cached_property
-    def _has(self) -> dict[str, bool]:
-        return {}
+    @_remembered
+    def _has(self, column: str, missing: int | None) -> bool:
+        return missing is None or bool((getattr(self, column) != missing).any())
 
     def column(self, limit: SlotType) -> np.ndarray:
         """Return the numbers of products that a customer may limit, by row."""
@@ -344,51 +278,24 @@ class Catalog:
             for kind in self.types
         ]
 
-    @cached_property
-    def _read(self) -> "dict[str, _Reading]":
-        """By field: the column, codes by name (None for a number), and the column's scalar reader."""
-        coded = {
+    @_remembered
+    def _field(self, name: str) -> tuple[np.ndarray, Mapping[str, int] | Packed | None] | None:
+        """Look up the column of a field and the codes of its names (None: it holds numbers); None for no such field."""
+        coded: dict[str, tuple[np.ndarray, Sequence[str]]] = {
             "type": (self.type_code, [kind.name for kind in self.types]),
             "brand": (self.brand_code, self.brands),
             "feature": (self.feature_code, self.features),
         } | {f"attr:{name}": (column, self.attr_values[name]) for name, column in self.attr.items()}
-        reads: dict[str, _Reading] = {
-            name: (column, _codes(names), column.item) for name, (column, names) in coded.items()
-        }
-        return reads | {limit.name: self._number(limit) for limit in LIMITS}
-
-    def _number(self, limit: SlotType) -> "_Reading":
-        column = self.column(limit)
-        return column, None, column.item
-
-    def _reading(self, field: str) -> "_Reading | None":
-        """Look up how a field is read; that of a slot declared since the catalog was loaded is added."""
-        known = self._read.get(field)
-        if known is None and slot_type(field).column:
-            known = self._read[field] = self._number(slot_type(field))
-        return known
+        if name in coded:
+            column, names = coded[name]
+            return column, names if isinstance(names, Packed) else {n: code for code, n in enumerate(names)}
+        limit = slot_type(name)
+        return (self.column(limit), None) if limit.column else None
 
     def satisfies(self, row: int, constraints: Iterable[Constraint]) -> bool:
         """Tell whether a product satisfies every constraint, in O(len(constraints))."""
-        for constraint in constraints:
-            if constraint.field == OPTION:
-                if constraint.value not in self.options(row):
-                    return False
-                continue
-            known = self._reading(constraint.field)
-            if known is None:
-                return False
-            _, codes, value_at = known
-            if codes is not None:
-                names = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-                if (value_at(row) in [codes.get(name, _MISSING) for name in names]) == (
-                    constraint.op == "not in"
-                ):
-                    return False
-            elif constraint.op == "<=":
-                if value_at(row) > constraint.value:
-                    return False
-            elif value_at(row) < constraint.value:
+        for constraint in constraints:  # noqa: SIM110  `all` of a generator takes half as long again
+            if not self._holds(constraint, row):
                 return False
         return True
 
@@ -411,30 +318,34 @@ class Catalog:
         """Tell which of `count` rows satisfy every condition: bool (count,)."""
         keep = np.ones(count, bool)
         for constraint in conditions:
-            if constraint.field == OPTION:
-                keep &= (
-                    self.option_bits[where] & self._bit_of(str(constraint.value))[self.type_code[where]]
-                ) != 0
-                continue
-            known = self._reading(constraint.field)
-            if known is None:
-                return np.zeros(count, bool)
-            column, codes, _ = known
-            values, bound = column[where], constraint.value
-            if isinstance(bound, tuple):
-                assert codes is not None
-                among = np.isin(values, [codes.get(name, _MISSING) for name in bound])
-                keep &= ~among if constraint.op == "not in" else among
-            elif codes is not None:
-                keep &= values == codes.get(bound, _MISSING)
-            else:
-                keep &= values <= bound if constraint.op == "<=" else values >= bound
+            keep &= self._holds(constraint, where)
         return keep
+
+    def _holds(self, constraint: Constraint, where: int | slice | np.ndarray) -> Any:
+        """Tell whether a constraint holds of one row, or of which rows: a bool, or bool (rows,)."""
+        wanted: Any = constraint.value
+        if constraint.field == OPTION:
+            return (self.option_bits[where] & self._bits_of(str(wanted))[self.type_code[where]]) != 0
+        known = self._field(constraint.field)
+        if known is None:
+            return False
+        column, codes = known
+        values: Any = (
+            column.item(where) if isinstance(where, int) else column[where]
+        )  # an item is compared faster
+        if codes is None:
+            return values <= wanted if constraint.op == "<=" else values >= wanted
+        if constraint.op == "==":
+            return values == codes.get(wanted, _MISSING)
+        among = [codes.get(name, _MISSING) for name in wanted]
+        return (values in among if isinstance(values, int) else np.isin(values, among)) == (
+            constraint.op == "in"
+        )
 
     @cached_property
     def vocabulary(self) -> dict[str, Any]:
         """Everything but columns and titles, as JSON, with the digest of the titles."""
-        own = {} if self.titles is None else {"titles": self.titles.digest}
+        own = {} if self.titles is None else {"titles": _digest(self.titles)}
         limited = {} if self.drawable is None else {"drawable": list(self.drawable)}
         return {
             "types": [type_to_json(kind) for kind in self.types],
@@ -458,8 +369,7 @@ class Catalog:
     def from_columns(
         vocabulary: Mapping[str, Any],
         columns: Mapping[str, np.ndarray],
-        titles: Titles | None = None,
-        id_order: IdOrder | None = None,
+        titles: Packed | None = None,
     ) -> "Catalog":
         """Restore a catalog from its `vocabulary`, `columns()` and titles."""
         fixed = {name: columns[name] for name in _COLUMNS}
@@ -471,10 +381,17 @@ class Catalog:
             attr_values={name: tuple(values) for name, values in vocabulary["attr_values"].items()},
             attr=attr,
             titles=titles,
-            id_order=id_order,
             drawable=tuple(vocabulary["drawable"]) if "drawable" in vocabulary else None,
             **fixed,
         )
 
     def __repr__(self) -> str:
         return f"<Catalog of {self.size} products, {len(self.types)} types, {self.fingerprint[:8]}>"
+
+
+def _digest(titles: Iterable[str]) -> str:
+    """Digest titles in their order."""
+    state = hashlib.blake2b(digest_size=16)
+    for title in titles:
+        state.update(title.encode() + b"\0")
+    return state.hexdigest()

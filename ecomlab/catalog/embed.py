@@ -1,9 +1,7 @@
 """Text as unit vectors without trained weights: hashed whole words and hashed character n-grams."""
 
 import re
-import threading
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from functools import lru_cache
 from typing import Final, Protocol
 
@@ -136,34 +134,3 @@ class LexicalEmbedder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts: float32 (n, dim), one unit row per text."""
         return self.finish(self.counts(texts))
-
-
-class TogetherEmbedder:
-    """Embeds the queries that threads ask for at the same time in one call."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._waiting: list[tuple[str, Future[np.ndarray]]] = []
-        self._listing, self._embedding = threading.Lock(), threading.Lock()
-
-    def encode_one(self, text: str) -> np.ndarray:
-        """Embed a text: float32 (dim,). Raises what the embedder raises."""
-        future: Future[np.ndarray] = Future()
-        with self._listing:
-            self._waiting.append((text, future))
-        with self._embedding:
-            with self._listing:
-                batch, self._waiting = self._waiting, []
-            if batch:  # else another thread has taken this text along
-                self._encode(batch)
-        return future.result()
-
-    def _encode(self, batch: list[tuple[str, Future[np.ndarray]]]) -> None:
-        try:
-            vectors = self._embedder.encode([text for text, _ in batch])
-        except Exception as error:  # each asker gets it
-            for _, future in batch:
-                future.set_exception(error)
-        else:
-            for (_, future), vector in zip(batch, vectors, strict=True):
-                future.set_result(vector)

@@ -1,10 +1,9 @@
 """The nearest of many vectors: exact in half precision, and above a size by a compressed index held to its recall."""
 
 import hashlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ TRAINED_ON: Final = 40
 """Vectors per list that its centre is trained on."""
 
 
-@dataclass(frozen=True)
-class Effort:
+class Effort(NamedTuple):
     """How thoroughly the lists are searched."""
 
     lists: int
@@ -32,14 +30,8 @@ class Effort:
     """Candidates per vector asked for, which are then scored exactly."""
 
 
-EFFORTS: Final = (
-    Effort(16, 4),
-    Effort(32, 4),
-    Effort(64, 8),
-    Effort(128, 8),
-    Effort(256, 16),
-    Effort(512, 16),
-)
+SCAN: Final = Effort(0, 0)
+EFFORTS: Final = tuple(Effort(*one) for one in ((16, 4), (32, 4), (64, 8), (128, 8), (256, 16), (512, 16)))
 
 
 class LowRecallError(ValueError):
@@ -53,13 +45,18 @@ class Index:
     Both are FAISS indexes, in memory or memory-mapped.
     """
 
-    def __init__(self, exact: Any, lists: Any = None, effort: Effort = EFFORTS[0]) -> None:
+    def __init__(self, exact: Any, lists: Any = None, effort: Effort = SCAN) -> None:
         self.exact, self.lists, self.effort = exact, lists, effort
         self._refined = None if lists is None else _faiss().IndexRefine(lists, exact)
 
     @property
     def count(self) -> int:
         return int(self.exact.ntotal)
+
+    @property
+    def kind(self) -> str:
+        """ "exact", or the name of the lists by FAISS's factory."""
+        return "exact" if self.lists is None else f"IVF{self.lists.nlist},SQ8"
 
     def approximates(self, among: np.ndarray | None) -> bool:
         """Tell whether a search among these vectors (None: all) is approximate."""
@@ -88,44 +85,11 @@ class Index:
         keep[among] = True
         return _faiss().IDSelectorBitmap(np.packbits(keep, bitorder="little"))
 
-    def _truths(self, queries: np.ndarray, k: int) -> dict[float, tuple[np.ndarray | None, list[float]]]:
-        """By the share that a filter leaves: the vectors left (None: all), and the k-th best score of each query.
-
-        Filters are drawn; those that leave so little that it is scanned are left out.
-        """
-        truths = {}
-        for share in SHARES:
-            left = rng("recall", "filter", share).random(self.count) < share
-            among = None if share == 1 else np.flatnonzero(left)
-            if self.approximates(among):
-                cuts = [float(self.scan(query, among, k)[0][-1]) for query in queries[:, None]]
-                truths[share] = (among, cuts)
-        return truths
-
-    def _found_of(
-        self, queries: np.ndarray, truths: dict[float, tuple[np.ndarray | None, list[float]]], k: int
-    ) -> dict[float, float]:
-        """Measure the share of the true best `k` that the lists find: hits that score as the k-th or better."""
-        return {
-            share: float(
-                np.mean(
-                    [
-                        np.count_nonzero(self.propose(query, among, k)[0] >= cut) / k
-                        for query, cut in zip(queries[:, None], cuts, strict=True)
-                    ]
-                )
-            )
-            for share, (among, cuts) in truths.items()
-        }
-
     def digest(self, vectors: bool) -> str:
         """Digest the lists, and the `vectors` if asked; empty where there is neither."""
         parts = [self.exact] if vectors else []
         parts += [] if self.lists is None else [self.lists]
-        state = hashlib.blake2b(digest_size=16)
-        for part in parts:
-            state.update(_faiss().serialize_index(part).data)
-        return state.hexdigest() if parts else ""
+        return digest_of([_faiss().serialize_index(part) for part in parts])
 
     def with_enough_effort(
         self,
@@ -133,17 +97,27 @@ class Index:
         tell: Callable[[str], None] = lambda line: None,
         allow_low_recall: bool = False,
     ) -> tuple["Index", dict[float, float]]:
-        """Raise the effort until recall@20 on `queries` is RECALL_WANTED under every filter: the index, its recall.
+        """Raise the effort until recall@20 on `queries` is RECALL_WANTED under every filter: the index, and its recall
+        by the share of vectors that a drawn filter leaves. Hits score as the true 20th or better.
 
         Raises LowRecallError when no effort suffices, unless that is allowed.
         """
         if self.lists is None:
             return self, {}
         k = min(20, self.count)
-        truths = self._truths(queries, k)
+        asked = {}  # by the share of vectors left: which are left, and of each query the score of the k-th
+        for share in SHARES:
+            left = rng("recall", "filter", share).random(self.count) < share
+            among = None if share == 1 else np.flatnonzero(left)
+            if self.approximates(among):  # else what is left is scanned
+                asked[share] = among, [self.scan(query, among, k)[0][-1] for query in queries[:, None]]
         for effort in EFFORTS:
             index = Index(self.exact, self.lists, effort)
-            recall = index._found_of(queries, truths, k)
+            recall = {}
+            for share, (among, cuts) in asked.items():
+                scores = [index.propose(query, among, k)[0] for query in queries[:, None]]
+                hits = [np.count_nonzero(own >= cut) for own, cut in zip(scores, cuts, strict=True)]
+                recall[share] = float(np.mean(hits)) / k
             worst = min(recall.values())
             tell(f"recall@20 {recall[1.0]:.3f}, {worst:.3f} under filters, reading {effort.lists} lists")
             if worst >= RECALL_WANTED:
@@ -156,6 +130,14 @@ class Index:
         return index, recall
 
 
+def digest_of(parts: Sequence[np.ndarray]) -> str:
+    """Digest the bytes of indexes, one after the other; empty for none."""
+    state = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        state.update(part.data)
+    return state.hexdigest() if parts else ""
+
+
 def build_exact(shards: Iterable[np.ndarray], dim: int) -> Any:
     """Make the flat inner-product index in half precision, lossless for vectors on the grid."""
     faiss = _faiss()
@@ -165,24 +147,21 @@ def build_exact(shards: Iterable[np.ndarray], dim: int) -> Any:
     return index
 
 
-def train_lists(vectors: np.ndarray) -> Any:
-    """Train inverted lists of bytes on a sample of the float16 vectors; empty yet."""
+def build_lists(vectors: np.ndarray) -> Any:
+    """Train inverted lists of bytes on a sample of the float16 vectors, and fill them with all."""
     faiss = _faiss()
     count, dim = vectors.shape
     lists = 2 ** round(np.log2(4 * np.sqrt(count)))
     index = faiss.index_factory(dim, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
     index.cp.niter, index.cp.min_points_per_centroid = 8, 1
     some = np.sort(rng("lists", count).choice(count, min(count, TRAINED_ON * lists), replace=False))
-    with _one_thread():
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # so that every build adds up in the same order
+    try:
         index.train(vectors[some].astype(np.float32))
-    return index
-
-
-def fill_lists(index: Any, shards: Iterable[np.ndarray]) -> Any:
-    """Add all vectors to trained lists."""
-    with _one_thread():
-        for shard in shards:
-            _add(index, shard)
+        _add(index, vectors)
+    finally:
+        faiss.omp_set_num_threads(threads)
     return index
 
 
@@ -191,7 +170,7 @@ def build(vectors: np.ndarray) -> Index:
     exact = build_exact([vectors], vectors.shape[1])
     if len(vectors) <= EXACT_UP_TO:
         return Index(exact)
-    return Index(exact, fill_lists(train_lists(vectors), [vectors]))
+    return Index(exact, build_lists(vectors))
 
 
 def vectors_of(exact: Any) -> np.ndarray:
@@ -210,13 +189,12 @@ def read_exact(path: Path) -> Any:
     return _read(path, _faiss().IO_FLAG_MMAP_IFC)
 
 
-def read_lists(path: Path, mapped: bool = True) -> Any:
-    """Read inverted lists, memory-mapped unless more is to be added. Raises ValueError for a file that holds none."""
+def read_lists(path: Path) -> Any:
+    """Memory-map inverted lists. Raises ValueError for a file that holds none."""
     faiss = _faiss()
-    lists = _read(path, faiss.IO_FLAG_MMAP if mapped else 0)
-    if mapped:
-        # 32 threads started at each search take longer than it, and a forked process that frees the lists crashes
-        faiss.downcast_InvertedLists(lists.invlists).prefetch_nthread = 0
+    lists = _read(path, faiss.IO_FLAG_MMAP)
+    # 32 threads started at each search take longer than it, and a forked process that frees the lists crashes
+    faiss.downcast_InvertedLists(lists.invlists).prefetch_nthread = 0
     return lists
 
 
@@ -225,17 +203,6 @@ def _read(path: Path, flags: int) -> Any:
         return _faiss().read_index(str(path), flags)
     except RuntimeError as error:
         raise ValueError(f"{path.name} is no index ({str(error).splitlines()[-1]})") from None
-
-
-class _one_thread:
-    """Keep FAISS to one thread, so that every build adds up in the same order."""
-
-    def __enter__(self) -> None:
-        self._threads = _faiss().omp_get_max_threads()
-        _faiss().omp_set_num_threads(1)
-
-    def __exit__(self, *_: object) -> None:
-        _faiss().omp_set_num_threads(self._threads)
 
 
 def _add(index: Any, vectors: np.ndarray, chunk: int = 20_000) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -37,8 +37,8 @@ def _of_type(catalog: Catalog, name: str) -> dict[str, Mapping[str, str]]:
 class Words(Container[str]):
     """Words of a shop's names: `held`, and those of names of which there are `many`, which are looked up."""
 
-    def __init__(self, split: str, held: Iterable[str], many: Iterable[Packed]) -> None:
-        self._split, self.held, self._many = split, frozenset(held), tuple(many)
+    def __init__(self, split: str, held: Iterable[str], many: Sequence[Packed]) -> None:
+        self._split, self.held, self._many = split, frozenset(held), many
 
     def __contains__(self, word: object) -> bool:
         return word in self.held or any(names.has(self._split, str(word)) for names in self._many)
@@ -65,6 +65,7 @@ class Lexicon:
         """Words that a type's name may have, with one that is misspelt into two."""
         self.listed = {"brand": catalog.brands, "feature": catalog.features}
         """Names of brands and features, in the order of their codes."""
+        self._many = [names for names in self.listed.values() if isinstance(names, Packed)]
         self.names: dict[str, Mapping[str, str]] = {
             "type": forms,
             **{kind: by_lower_case(names) for kind, names in self.listed.items()},
@@ -85,24 +86,23 @@ class Lexicon:
         texts = self._few()
         texts += [text for _, slots in self._patterns.values() for text in slots]
         texts += [a.name.replace("_", " ") for t in self.types.values() for a in (t.option, *t.attributes)]
-        return self._words(WORD, {*_WORD.findall(" ".join(texts).lower()), *self.phrase_words})
+        return Words(WORD, {*_WORD.findall(" ".join(texts).lower()), *self.phrase_words}, self._many)
 
     @cached_property
     def parts(self) -> Words:
         """The letters in a row of `words`."""
-        return self._words(PART, SPLIT[PART].findall(" ".join(self.words.held)))
+        return Words(PART, SPLIT[PART].findall(" ".join(self.words.held)), self._many)
 
     @cached_property
     def spoken(self) -> Words:
         """Words of the names of types, brands and features, as people say them."""
-        return self._words(SPOKEN, (word for name in self._few() for word in SPLIT[SPOKEN].findall(name)))
+        return Words(
+            SPOKEN, (word for name in self._few() for word in SPLIT[SPOKEN].findall(name)), self._many
+        )
 
     def _few(self) -> list[str]:
         """List names in lower case, but no kind of which there are many."""
         return [name for names in self.names.values() if not isinstance(names, Names) for name in names]
-
-    def _words(self, split: str, held: Iterable[str]) -> Words:
-        return Words(split, held, (names for names in self.listed.values() if isinstance(names, Packed)))
 
     def exact(self, kind: str, words: str) -> str | None:
         """Find the name of a kind that equals these words in any case."""

@@ -55,28 +55,30 @@ def kept(
 ) -> np.ndarray:
     """Memory-map the rows made of many names from the cache; make them, and keep them if it can be written."""
     file = cache_folder() / "names" / f"{digest([names.digest, *made_of])}.npy"
-    try:
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # not there, or cut short
-        pass
-    rows = make(names)
-    try:
-        with replacing(file) as draft, draft.open("wb") as opened:
-            np.save(opened, rows)
-        return np.load(file, mmap_mode="r", allow_pickle=False)
-    except OSError:
-        return rows
+    if not file.is_file():
+        rows = make(names)
+        try:
+            with replacing(file) as draft, draft.open("wb") as opened:
+                np.save(opened, rows)
+        except OSError:
+            return rows
+    return np.load(file, mmap_mode="r", allow_pickle=False)
 
 
 class Packed(Sequence[str]):
-    """Names by code: lines of UTF-8, uint8 (bytes,), and where each begins, int64 (count + 1,)."""
+    """Names by code: lines of UTF-8, uint8 (bytes,), and where each begins, int64 (count + 1,).
+
+    Looked up are names that differ by more than case.
+    """
 
     def __init__(self, text: np.ndarray, starts: np.ndarray) -> None:
         self.text, self.starts = text, starts
 
     @staticmethod
     def of(names: Iterable[str]) -> "Packed":
-        """Pack names, which hold no line breaks."""
+        """Pack names, which hold no line breaks, unless they are packed."""
+        if isinstance(names, Packed):
+            return names
         lines = [f"{name}\n".encode() for name in names]
         starts = np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64)
         return Packed(np.frombuffer(b"".join(lines), np.uint8), starts)
@@ -108,14 +110,14 @@ class Packed(Sequence[str]):
     def digest(self) -> str:
         return hashlib.blake2b(np.ascontiguousarray(self.text).data, digest_size=16).hexdigest()
 
-    def codes(self, lower: str) -> list[int]:
-        """List the codes of the names that are this in lower case."""
-        return [code for code in self._table.found("", lower) if self[code].lower() == lower]
+    def code(self, lower: str) -> int | None:
+        """Return the code of the name that is this in lower case."""
+        return next((code for code in self._table.found("", lower) if self[code].lower() == lower), None)
 
-    def get(self, name: object, otherwise: int) -> int:
+    def get(self, name: str, otherwise: int) -> int:
         """Return a name's code, as a dict of them would."""
-        codes = self.codes(name.lower()) if isinstance(name, str) else ()
-        return next((code for code in reversed(codes) if self[code] == name), otherwise)
+        code = self.code(name.lower())
+        return otherwise if code is None or self[code] != name else code
 
     def has(self, split: str, word: str) -> bool:
         """Tell whether a name holds a word, as `SPLIT` splits them."""
@@ -158,32 +160,23 @@ def rows_by_name(names: Sequence[str]) -> np.ndarray:
 
 
 class Names(Mapping[str, str]):
-    """Many names by their lower case, all or those with `codes` (ascending)."""
+    """Many names by their lower case, all or those with `codes`."""
 
     def __init__(self, packed: Packed, codes: np.ndarray | None = None) -> None:
         self._packed, self._codes = packed, codes
 
     def __getitem__(self, lower: str) -> str:
-        codes = [code for code in self._packed.codes(lower) if self._codes is None or self._has(code)]
-        if not codes:
+        code = self._packed.code(lower)
+        if code is None or (self._codes is not None and code not in self._codes):
             raise KeyError(lower)
-        return self._packed[codes[-1]]
-
-    def _has(self, code: int) -> bool:
-        assert self._codes is not None
-        at = int(np.searchsorted(self._codes, code))
-        return at < len(self._codes) and self._codes.item(at) == code
+        return self._packed[code]
 
     def __iter__(self) -> Iterator[str]:
         names = self._packed if self._codes is None else map(self._packed.__getitem__, self._codes.tolist())
-        return iter(dict.fromkeys(name.lower() for name in names))
+        return (name.lower() for name in names)
 
     def __len__(self) -> int:
-        return self._count
-
-    @cached_property
-    def _count(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._packed if self._codes is None else self._codes)
 
     def near(self, word: str, least: float) -> list[str]:
         """List the names, in lower case, whose similarity to a word may reach `least`."""
@@ -192,7 +185,7 @@ class Names(Mapping[str, str]):
 
 
 def by_lower_case(names: Sequence[str], codes: np.ndarray | None = None) -> Mapping[str, str]:
-    """Return names by their lower case, the later of two: all, or those with `codes` (ascending)."""
+    """Return names by their lower case: all, or those with `codes`."""
     if isinstance(names, Packed):
         return Names(names, codes)
     some = names if codes is None else [names[code] for code in codes.tolist()]
@@ -201,6 +194,4 @@ def by_lower_case(names: Sequence[str], codes: np.ndarray | None = None) -> Mapp
 
 def packed(names: Sequence[str]) -> Sequence[str]:
     """Return names as a tuple, or packed where there are many."""
-    if len(names) < MANY:
-        return tuple(names)
-    return names if isinstance(names, Packed) else Packed.of(names)
+    return tuple(names) if len(names) < MANY else Packed.of(names)

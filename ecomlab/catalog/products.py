@@ -1,17 +1,16 @@
 """A cleaned table of someone's products on disk: one row a product, memory-mapped, with a page of facts beside it."""
 
 import hashlib
-import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ecomlab.files import read_json, write_json
+from ecomlab.files import file_digest, read_json, write_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +19,6 @@ FACTS: Final = "products.json"
 VERSION: Final = 1
 CHUNK: Final = 20_000
 """Rows that are written together."""
-_OURS: Final = re.compile(r"products-[0-9a-f]{12}\.arrow")
 ID_LETTERS: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -49,49 +47,33 @@ def rows_at(table: "pa.Table", rows: np.ndarray | Sequence[int]) -> "pa.Table":
     `Table.take` first puts the pieces of every column together: all of the file in memory, at each call, and an error
     from 2 GB of text on.
     """
-    import pyarrow as pa
+    from pyarrow import array, dataset
 
-    rows = np.asarray(rows, np.int64)
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    taken, first, at = [table.schema.empty_table()], 0, 0
-    for batch in table.to_batches():
-        end = int(ordered.searchsorted(first + batch.num_rows))
-        if end > at:
-            taken.append(pa.Table.from_batches([batch.take(pa.array(ordered[at:end] - first))]))
-        first, at = first + batch.num_rows, end
-    back = np.empty(len(rows), np.int64)
-    back[order] = np.arange(len(rows))
-    return pa.concat_tables(taken).unify_dictionaries().take(back)
+    return dataset.dataset(table).take(array(np.asarray(rows, np.int64)))
 
 
 def write_rows(folder: Path, batches: Iterable["pa.RecordBatch"], schema: "pa.Schema") -> dict[str, Any]:
     """Write products beside those that are there, and return what `save_facts` must say of them.
 
-    No other process may write in `folder`: what a killed one left unfinished is removed.
+    No other process may write in `folder`: what a killed one left unfinished is written over.
     """
     import pyarrow as pa
 
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(".products.*"):
-        left.unlink()
-    draft = folder / f".products.{os.getpid()}"
-    try:
-        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        stamp = _stamp(draft)
-        draft.replace(folder / f"products-{stamp[:12]}.arrow")
-    finally:
-        draft.unlink(missing_ok=True)
+    draft = folder / ".products.arrow"
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    stamp = file_digest(draft)
+    draft.replace(folder / f"products-{stamp[:12]}.arrow")
     return {"version": VERSION, "file": f"products-{stamp[:12]}.arrow", "digest": stamp}
 
 
 def save_facts(folder: Path, facts: dict[str, Any]) -> None:
     """Make the rows that `facts` names the products of `folder`: a kill leaves the old table or the new one whole."""
     write_json(folder / FACTS, facts)
-    for old in folder.glob("products-*.arrow"):
-        if old.name != facts["file"] and _OURS.fullmatch(old.name):
+    for old in folder.glob(f"products-{'[0-9a-f]' * 12}.arrow"):
+        if old.name != facts["file"]:
             old.unlink(missing_ok=True)
 
 
@@ -114,31 +96,17 @@ def open_products(folder: Path) -> Products:
     return Products(rows, facts)
 
 
-def _stamp(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
 def product_ids(names: Sequence[str]) -> list[str]:
     """Make an id of each product's name in its source: "P" and eight characters, unlike any other number or word."""
-    made: list[str] = []
-    taken: set[str] = set()
+    made: dict[str, None] = {}
     for name in names:
-        number, turn = _number(name, 0), 0
-        while (one := _spelled(number)) in taken:
-            turn += 1
-            number = _number(name, turn)
-        taken.add(one)
-        made.append(one)
-    return made
+        made[next(one for turn in count() if (one := _id(name, turn)) not in made)] = None
+    return [*made]
 
 
-def _number(name: str, turn: int) -> int:
+def _id(name: str, turn: int) -> str:
     salt = turn.to_bytes(2, "little")
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5, salt=salt).digest(), "little")
-
-
-def _spelled(number: int) -> str:
+    number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=5, salt=salt).digest(), "little")
     return "P" + "".join(ID_LETTERS[(number >> (5 * place)) & 31] for place in range(8))
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ecomlab.catalog.columns import ENOUGH, Catalog
 from ecomlab.catalog.ingest import attributes, types
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.products import Products, rows_at
 from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
-from ecomlab.catalog.titles import Titles
 from ecomlab.slots import NO_PRICE, NO_RATING
 
 RARE: Final = 4
@@ -48,7 +48,8 @@ def catalog_of(products: Products) -> Catalog:
     products are drawable. Raises ValueError where none has so many.
     """
     sold = np.flatnonzero(_reasons(products) == "")
-    rows = rows_at(_without_rare(products.rows.select(_used(products.rows.column_names))), sold)
+    read_by_people = ["text", *(name for name in products.rows.column_names if name.startswith("from."))]
+    rows = rows_at(_without_rare(products.rows).drop_columns(read_by_people), sold)
     names = rows["type"].to_pylist()
     departments = rows["department"].to_pylist()
     order = list(dict.fromkeys(names))
@@ -57,52 +58,44 @@ def catalog_of(products: Products) -> Catalog:
     spans = np.searchsorted(type_code, np.arange(len(order) + 1))
     brands, brand_code = _coded([_said(name) for name in rows["brand"].to_pylist()])
     features, feature_code = _coded([_said(name) for name in rows["feature"].to_pylist()])
-    price = _numbers(rows["price_cents"], NO_PRICE, np.int32)
     said = {name: rows[f"attr.{name}"].to_pylist() for name in products.attribute_names}
     values = {name: [v if v and _VALUE.fullmatch(v) else None for v in own] for name, own in said.items()}
     options, option_bits = _options(rows, values, spans)
     parts = [slice(first, last) for first, last in pairwise(spans.tolist())]
-    vocabulary = {name: [_often(filter(None, own[part])) for part in parts] for name, own in values.items()}
-    listed = {name: tuple(sorted({v for own in known for v in own})) for name, known in vocabulary.items()}
-    places = {name: {value: at for at, value in enumerate(known)} for name, known in listed.items()}
-    kinds = []
-    kept = {name: np.full(len(type_code), -1, _code_type(len(known))) for name, known in listed.items()}
-    for code, name in enumerate(order):
-        span = parts[code]
-        own = []
-        for attribute, known in vocabulary.items():
-            if len(known[code]) < 2 or attribute == options[code].name:
-                continue
-            own.append(Attribute(attribute, known[code], attributes.phrases([attribute])[attribute]))
-            at = {value: places[attribute][value] for value in known[code]}
-            kept[attribute][span] = [at.get(value or "", -1) for value in values[attribute][span]]
-        kinds.append(
-            ProductType(
-                name=name,
-                plural=types.plural(name),
-                department=departments[span.start],
-                option=options[code],
-                attributes=tuple(own),
-            )
-        )
-    used = {name for name, column in kept.items() if (column >= 0).any()}
+    own: list[list[Attribute]] = [[] for _ in order]
+    attr_values, attr = {}, {}
+    for name, known in values.items():
+        often = [_often(filter(None, known[part])) for part in parts]
+        listed = tuple(sorted({value for some in often for value in some}))
+        places = {value: place for place, value in enumerate(listed)}
+        column = np.full(len(type_code), -1, _code_type(len(listed)))
+        for code, part in enumerate(parts):
+            if len(often[code]) > 1 and name != options[code].name:
+                own[code].append(Attribute(name, often[code], attributes.phrases([name])[name]))
+                column[part] = [places[value] if value in often[code] else -1 for value in known[part]]
+        if (column >= 0).any():
+            attr_values[name], attr[name] = listed, column
+    kinds = [
+        ProductType(name, types.plural(name), departments[part.start], option, tuple(mine))
+        for name, part, option, mine in zip(order, parts, options, own, strict=True)
+    ]
     return Catalog(
         types=tuple(kinds),
         brands=brands,
         features=features,
-        attr_values={name: known for name, known in listed.items() if name in used},
+        attr_values=attr_values,
         packed_ids=np.array([one.encode() for one in rows["id"].to_pylist()]),
         type_code=type_code,
         brand_code=brand_code,
         feature_code=feature_code,
-        price_cents=price,
+        price_cents=_numbers(rows["price_cents"], NO_PRICE, np.int32),
         rating_tenths=_numbers(rows["rating_tenths"], NO_RATING, np.int8),
         reviews=_numbers(rows["reviews"], 0, np.int32),
         days=_numbers(rows["days"], 1, np.int8),
         stock=_numbers(rows["stock"], 0, np.int16),
         option_bits=option_bits,
-        attr={name: column for name, column in kept.items() if name in used},
-        titles=Titles(rows["title"].combine_chunks()),
+        attr=attr,
+        titles=Packed.of(rows["title"].to_pylist()),
         drawable=_drawable(order, np.diff(spans), products),
     )
 
@@ -110,11 +103,6 @@ def catalog_of(products: Products) -> Catalog:
 def _code_type(count: int) -> type[np.signedinteger[Any]]:
     """Return the smallest type of a column that holds codes of so many names."""
     return np.int16 if count <= np.iinfo(np.int16).max else np.int32
-
-
-def _used(columns: Sequence[str]) -> list[str]:
-    """Leave out the columns that only people read, which are most of a table."""
-    return [name for name in columns if name != "text" and not name.startswith("from.")]
 
 
 def left_out(products: Products) -> dict[str, int]:
@@ -147,8 +135,10 @@ def _reasons(products: Products) -> np.ndarray:
     """Say why each product cannot be sold, "" where it can."""
     rows = _without_rare(products.rows)
     found = np.full(len(rows), "", object)
-    features, taken = _features(rows)
-    names = zip(features, rows["type"].to_pylist(), strict=True)
+    brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
+    kinds = rows["type"].unique().to_pylist()
+    taken = brands | {form.lower() for name in kinds for form in (name, types.plural(name))}
+    names = zip(map(_said, rows["feature"].to_pylist()), rows["type"].to_pylist(), strict=True)
     columns = (Counter(rows[f"attr.{name}"].to_pylist()) for name in products.attribute_names)
     values = {
         value.lower() for column in columns for value, count in column.items() if value and count >= RARE
@@ -194,9 +184,9 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
     found = tuple(n for n, count in able if count >= ENOUGH and types.is_speakable(n) and n not in no_names)
     if not found:
         lacks = ", ".join(f"{reason} ({count:,})" for reason, count in left_out(products).items())
-        sizes = dict(zip(order, counts.tolist(), strict=True))
+        sizes = Counter(dict(zip(order, counts.tolist(), strict=True)))
         untyped = sizes.pop(types.OTHER.name, 0)
-        most = ", ".join(f"{sizes[name]} ({name})" for name in sorted(sizes, key=sizes.__getitem__)[:-4:-1])
+        most = ", ".join(f"{count} ({name})" for name, count in sizes.most_common(3))
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
             + (f"; those with most have {most}" if most else "")
@@ -247,15 +237,6 @@ def _said(name: str | None) -> str | None:
     word = re.sub(r"[^A-Za-z0-9']+", "-", plain).strip("-'")
     word = _SHOUTED.sub(lambda shout: shout.group().capitalize(), word[:1].upper() + word[1:])
     return word if len(word) <= LONGEST and _NAME.fullmatch(word) else None
-
-
-def _features(rows: Any) -> tuple[list[str | None], set[str]]:
-    """Return each product's short name beside brand and type, and the words that name something else here."""
-    brands = {(_said(brand) or "").lower() for brand in rows["brand"].unique().to_pylist()}
-    kinds = {
-        form.lower() for name in rows["type"].unique().to_pylist() for form in (name, types.plural(name))
-    }
-    return [_said(name) for name in rows["feature"].to_pylist()], brands | kinds
 
 
 def _coded(names: Sequence[str | None]) -> tuple[tuple[str, ...], np.ndarray]:

@@ -73,9 +73,9 @@ class Constraint:
         ops = ("==",) if self.field == OPTION else ("==", "in", "not in") if named else ("<=", ">=")
         if self.op not in ops:
             raise ValueError(f"{self.field} takes {', '.join(ops)}, not {self.op!r}")
-        kinds = {"==": str, "in": tuple, "not in": tuple}
-        if not isinstance(self.value, kinds.get(self.op, int)) or isinstance(self.value, bool):
-            wanted = {"==": "a name", "in": "names", "not in": "names"}.get(self.op, "an int")
+        kinds = {"==": (str, "a name"), "in": (tuple, "names"), "not in": (tuple, "names")}
+        kind, wanted = kinds.get(self.op, (int, "an int"))
+        if not isinstance(self.value, kind) or isinstance(self.value, bool):
             raise ValueError(f"{self.field} is compared with {wanted}, not {self.value!r}")
 
     def to_list(self) -> list[Any]:

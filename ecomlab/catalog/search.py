@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from ecomlab.catalog.columns import Catalog
-from ecomlab.catalog.embed import Embedder, TogetherEmbedder, on_grid
+from ecomlab.catalog.embed import Embedder, on_grid
 from ecomlab.catalog.index import SCAN_UP_TO, Index, build
 from ecomlab.catalog.schema import Constraint
 from ecomlab.catalog.texts import TITLE_WEIGHT, VALUES_WEIGHT, Texts, embed_rows, texts_of, title_of
@@ -38,7 +38,6 @@ class SearchEngine:
         self.texts = texts or texts_of(catalog)
         self._index_digest = index_digest
         self.index = index or self._built()
-        self._together = TogetherEmbedder(embedder)
         # bounded: a query vector is 2 kB, an answer of 200 rows about 8 kB
         self._embed = lru_cache(8192)(self._embed_now)
         self._search = lru_cache(4096)(self._search_now)
@@ -46,9 +45,7 @@ class SearchEngine:
     def _built(self) -> Index:
         """Build the index in memory, as `build_shop` does in a folder."""
         built = build(embed_rows(self.catalog, self.embedder, self.texts.first_rows))
-        built, _ = (
-            built.with_enough_effort(self.shopper_queries()) if built.lists is not None else (built, {})
-        )
+        built, _ = built.with_enough_effort(self.shopper_queries())
         self._index_digest = built.digest(vectors=not self.embedder.reproducible)
         return built
 
@@ -117,7 +114,7 @@ class SearchEngine:
         return -price if key == "-price" else price
 
     def _embed_now(self, query: str) -> np.ndarray:
-        vector = on_grid(self._together.encode_one(query))[None]
+        vector = on_grid(self.embedder.encode([query]))
         vector.setflags(write=False)
         return vector
 

@@ -6,7 +6,7 @@ import threading
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +69,8 @@ class Shop:
         return f"<p>Shop {self.fingerprint[:8]}: {counts}, for example</p>{self._table(some).to_html()}"
 
 
-_SHOPS: dict[tuple[str | int | Path | None, ...], Shop] = {}
+_SHOPS: dict[tuple[str | int, int, str | Path | None], Shop] = {}
+"""By folder or number of products, seed, and what its files were named by."""
 _LOCK = threading.Lock()
 BUSY: float = 3600.0
 """Seconds to wait for another process that generates the same shop."""
@@ -91,33 +92,30 @@ def load_shop(
     no whole number.
     """
     catalog = catalog if size is None else size
+    key: tuple[str | int, int, str | Path | None]
     if isinstance(catalog, str | os.PathLike):
-        return _opened(Path(catalog))
-    count, seed = whole(catalog, "the number of products"), whole(seed, "a catalog's seed")
-    key = (count, seed, cache_folder() if cache else None)
+        folder = Path(catalog)
+        key, load = (str(folder.absolute()), 0, store.read_manifest(folder).data), partial(open_shop, folder)
+    else:
+        count, seed = whole(catalog, "the number of products"), whole(seed, "a catalog's seed")
+        place = cache_folder() if cache else None
+        key, load = (count, seed, place), partial(_read_or_make, count, seed, place)
     with _LOCK:
         if key not in _SHOPS:
-            _SHOPS[key] = _read_or_make(count, seed, key[2])
+            _SHOPS[key] = load()
         return _SHOPS[key]
 
 
 def loaded_shops() -> list[tuple[tuple[str | int, int], Shop]]:
     """List the shops that this process has loaded, each with what `load_shop` was given: a folder or a number, and the
     seed."""
-    return [((key[0], key[1] if isinstance(key[0], int) else 0), shop) for key, shop in _SHOPS.items()]  # type: ignore[misc]
+    return [(key[:2], shop) for key, shop in _SHOPS.items()]
 
 
-def _opened(folder: Path) -> Shop:
-    key = (str(folder.absolute()), store.read_manifest(folder).data)
-    with _LOCK:
-        if key not in _SHOPS:
-            _SHOPS[key] = open_shop(folder)
-        return _SHOPS[key]
-
-
-def open_shop(folder: Path) -> Shop:
-    """Open the catalog in `folder`. Raises CatalogError unless it is whole and its embedder is here."""
-    manifest, catalog, texts, index = store.open_files(folder)
+def open_shop(folder: Path, whole: bool = False) -> Shop:
+    """Open the catalog in `folder`; to check the `whole`, read all of its files. Raises CatalogError unless they are
+    those that were written, and its embedder is here."""
+    manifest, catalog, texts, index = store.open_files(folder, whole)
     try:
         embedder = embedder_named(manifest.embedder)
         fingerprint = embedder.fingerprint
@@ -134,32 +132,28 @@ def open_shop(folder: Path) -> Shop:
 
 
 def _read_or_make(size: int, seed: int, cache: Path | None) -> Shop:
-    if cache is None:
-        catalog = generate(size, seed)
-        return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))
-    name = f"{size}-{seed}-{store.cache_key(size, seed, LexicalEmbedder().fingerprint)}"
-    folder = cache / "shops" / name
-    if (folder / store.MANIFEST).exists():
+    """Build a generated catalog in the cache, unless it is there, and open it; in memory, with a warning, if it cannot
+    be written."""
+    if cache is not None:
+        name = f"{size}-{seed}-{store.cache_key(size, seed, LexicalEmbedder().fingerprint)}"
+        folder = cache / "shops" / name
         try:
-            return open_shop(folder)
+            if (folder / store.MANIFEST).exists():
+                return open_shop(folder)
         except store.CatalogError as error:
             warnings.warn(
                 f"the cached catalog in {folder} is damaged ({error.__cause__ or error}); it is made again",
                 stacklevel=4,
             )
-    return _make(generate(size, seed), folder)
-
-
-def _make(catalog: Catalog, folder: Path) -> Shop:
-    """Build a generated catalog in the cache and open it; without the cache, with a warning, where that fails."""
-    try:
-        build_shop(catalog, folder, wait=BUSY)
-        return open_shop(folder)
-    except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        warnings.warn(
-            f"the catalog was made but not cached: cannot write {folder.parent} ({error.strerror or error}). "
-            "Everything works, but each process makes its own; set ECOMLAB_CACHE to a writable folder with room.",
-            stacklevel=5,
-        )
-        return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))
+        try:
+            build_shop(generate(size, seed), folder, wait=BUSY)
+            return open_shop(folder)
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            warnings.warn(
+                f"the catalog was made but not cached: cannot write {folder.parent} ({error.strerror or error}). "
+                "Everything works, but each process makes its own; set ECOMLAB_CACHE to a writable folder with room.",
+                stacklevel=4,
+            )
+    catalog = generate(size, seed)
+    return Shop(catalog, SearchEngine(catalog, LexicalEmbedder()))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 
 from ecomlab.catalog.columns import ENOUGH, PLENTY, Catalog
@@ -12,18 +13,16 @@ FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
 FEW_NAMES = 5
 """Brands or short names of a type with fewer of which a visit is guessed too often."""
-_KNOWN: dict[str, Mapping[str, str]] = {}
 
 
 class UnsupportedError(ValueError):
     """An environment that a catalog cannot carry; the message says why, and which it can."""
 
 
+@lru_cache(maxsize=64)
 def unsupported(catalog: Catalog) -> Mapping[str, str]:
-    """Say why each environment that the catalog cannot carry is off, by environment; found once per fingerprint."""
-    if catalog.fingerprint not in _KNOWN:
-        _KNOWN[catalog.fingerprint] = MappingProxyType(_unsupported(catalog))
-    return _KNOWN[catalog.fingerprint]
+    """Say why each environment that the catalog cannot carry is off, by environment."""
+    return MappingProxyType(_unsupported(catalog))
 
 
 def check_supported(catalog: Catalog, envs: Iterable[str]) -> None:

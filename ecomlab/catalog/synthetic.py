@@ -1,14 +1,18 @@
 """The generated shop: any number of believable products from a seed, in array operations only."""
 
 from functools import cache
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from ecomlab.catalog.columns import Catalog
 from ecomlab.catalog.schema import NO_OPTION, Attribute, ProductType
-from ecomlab.catalog.vocabulary import vocabulary
 from ecomlab.seeding import rng
+from ecomlab.settings import Strict, read_toml
 
+FILE = Path(__file__).with_name("vocabulary.toml")
 VERSION = 2  # goes up when the same (size, seed) would give other products
 ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", np.uint8)  # base 32 without I, L, O, U
 ID_BITS = 30  # six characters of five bits
@@ -21,6 +25,55 @@ BRANDS, CHANCE = 0.18, 0.08
 """Standard deviations of the logarithm of prices: between brands, and between products that are alike in all else."""
 RANGES = 4
 """Sets of option values in which products of a type come: several products share each."""
+
+
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class AttributeEntry(Strict):
+    """An attribute: a customer's phrase for it, and its values. The name defaults to the key up to a slash.
+
+    Values of an `ordered` one stand from small to large. A product with the last value costs `price` times as much as
+    one with the first.
+    """
+
+    name: str = ""
+    phrase: Annotated[str, Field(pattern=r"^[^{}]*\{\}[^{}]*$")]
+    values: Names
+    ordered: bool = False
+    price: Annotated[float, Field(gt=0)] = 1
+
+
+class TypeEntry(Strict):
+    """A product type. Variants differ in `option`, "" for none; it and `attributes` are keys; the plural defaults to an
+    added s; an ordinary product costs `price` dollars."""
+
+    plural: str = ""
+    option: str = ""
+    attributes: Names
+    features: Names
+    price: Annotated[float, Field(gt=0)]
+
+
+class DepartmentEntry(Strict):
+    """A department: its brands, its product types by name."""
+
+    brands: Names
+    types: dict[str, TypeEntry]
+
+
+class Vocabulary(Strict):
+    """Schema of `vocabulary.toml`: features by what they multiply a price by."""
+
+    features: dict[str, Annotated[float, Field(gt=0)]]
+    attributes: dict[str, AttributeEntry]
+    departments: dict[str, DepartmentEntry]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """Read the vocabulary of the generated shop, once per process."""
+    return read_toml(FILE, Vocabulary)
 
 
 @cache

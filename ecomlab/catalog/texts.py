@@ -1,7 +1,7 @@
 """The texts of a catalog that are embedded, each once, and the products that share one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -65,12 +65,10 @@ def texts_of(catalog: Catalog) -> Texts:
 def _text_numbers(catalog: Catalog) -> np.ndarray:
     """Number each row's text: int32, ascending by first row. Titles that are composed are compared by their codes."""
     if catalog.titles is not None:
-        documents = (document(catalog, row).encode("utf-8", "surrogatepass") for row in range(catalog.size))
+        documents = (document(catalog, row).encode() for row in range(catalog.size))
         digests = (hashlib.blake2b(text, digest_size=12).digest() for text in documents)
-        _, first, same = np.unique(
-            np.fromiter(digests, "S12", catalog.size), return_index=True, return_inverse=True
-        )
-        return _by_first_row(first)[same]
+        found: dict[bytes, int] = {}
+        return np.fromiter((found.setdefault(one, len(found)) for one in digests), np.int32, catalog.size)
     numbers = np.empty(catalog.size, np.int32)
     count = 0
     for kind in catalog.types:
@@ -82,15 +80,8 @@ def _text_numbers(catalog: Catalog) -> np.ndarray:
             codes = column[rows].astype(np.int64) + 1
             _, same = np.unique(same * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
         _, first, same = np.unique(same, return_index=True, return_inverse=True)
-        numbers[rows] = count + _by_first_row(first)[same]
+        numbers[rows] = count + np.argsort(np.argsort(first))[same]
         count += len(first)
-    return numbers
-
-
-def _by_first_row(first: np.ndarray) -> np.ndarray:
-    """Number texts, given the first row of each, by that row: int32."""
-    numbers = np.empty(len(first), np.int32)
-    numbers[np.argsort(first)] = np.arange(len(first))
     return numbers
 
 
@@ -116,42 +107,43 @@ def _values(catalog: Catalog, row: int) -> list[str]:
 def embed_rows(catalog: Catalog, embedder: Embedder, rows: np.ndarray | Sequence[int]) -> np.ndarray:
     """Embed the texts of `rows`, a chunk at a time: float16 (len(rows), dim), on the grid."""
     rows = np.asarray(rows)
-    counts = _Counts(catalog, embedder) if isinstance(embedder, LexicalEmbedder) else None
     vectors = np.empty((len(rows), embedder.dim), np.float16)
+    encode = _by_words(catalog, embedder) if isinstance(embedder, LexicalEmbedder) else None
     for start in range(0, len(rows), CHUNK):
         some = rows[start : start + CHUNK]
-        made = (
+        vectors[start : start + CHUNK] = (
             on_grid(embedder.encode([document(catalog, row) for row in some.tolist()]))
-            if counts is None
-            else counts.embedder.finish(counts.of(some))
+            if encode is None
+            else encode(some)
         )
-        vectors[start : start + CHUNK] = made
     return vectors
 
 
-class _Counts:
-    """Counts of titles and values: those of composed titles are added up from the vocabulary's, without any text."""
+def _by_words(catalog: Catalog, embedder: LexicalEmbedder) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the embedding of rows by weighted counts of words: those of composed titles are added up from the counts
+    of the vocabulary, without any text."""
+    count = embedder.counts
+    if catalog.titles is not None:
+        return lambda rows: embedder.finish(
+            TITLE_WEIGHT * count([title_of(catalog, row) for row in rows.tolist()])
+            + VALUES_WEIGHT * count([" ".join(_values(catalog, row)) for row in rows.tolist()])
+        )
+    parts = [
+        (TITLE_WEIGHT * count([kind.name for kind in catalog.types]), catalog.type_code),
+        (TITLE_WEIGHT * count(catalog.brands), catalog.brand_code),
+        (TITLE_WEIGHT * count(catalog.features), catalog.feature_code),
+        *((VALUES_WEIGHT * count(known), catalog.attr[name]) for name, known in catalog.attr_values.items()),
+    ]
 
-    def __init__(self, catalog: Catalog, embedder: LexicalEmbedder) -> None:
-        self.catalog, self.embedder = catalog, embedder
-        if catalog.titles is None:
-            self._types = embedder.counts([kind.name for kind in catalog.types])
-            self._brands, self._features = embedder.counts(catalog.brands), embedder.counts(catalog.features)
-            self._values = {name: embedder.counts(known) for name, known in catalog.attr_values.items()}
-
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """Count the words of the rows' texts: float32 (len(rows), dim)."""
-        catalog = self.catalog
-        if catalog.titles is not None:
-            titles = self.embedder.counts([title_of(catalog, row) for row in rows.tolist()])
-            values = self.embedder.counts([" ".join(_values(catalog, row)) for row in rows.tolist()])
-            return TITLE_WEIGHT * titles + VALUES_WEIGHT * values
-        types = catalog.type_code[rows]
-        counts = self._types[types] + self._brands[catalog.brand_code[rows]]
-        counts += self._features[catalog.feature_code[rows]]
-        counts *= TITLE_WEIGHT
-        for name in {a.name for code in np.unique(types).tolist() for a in catalog.types[code].attributes}:
-            codes = catalog.attr[name][rows]
+    def add_up(rows: np.ndarray) -> np.ndarray:
+        counts = np.zeros((len(rows), embedder.dim), np.float32)
+        for known, column in parts:
+            codes = column[rows]
             has = codes >= 0
-            counts[has] += VALUES_WEIGHT * self._values[name][codes[has]]
-        return counts
+            if has.all():  # in place of a copy
+                counts += known[codes]
+            elif has.any():
+                counts[has] += known[codes[has]]
+        return embedder.finish(counts)
+
+    return add_up

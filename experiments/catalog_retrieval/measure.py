@@ -19,7 +19,7 @@ import numpy as np
 
 from ecomlab.catalog.embed import Embedder, on_grid
 from ecomlab.catalog.embedders import embedder_named
-from ecomlab.catalog.index import Index, build_exact, fill_lists, train_lists
+from ecomlab.catalog.index import Index, build_exact, build_lists
 from ecomlab.files import replacing
 
 DEPTH = 200
@@ -45,7 +45,7 @@ def measure(matches: Matches, embedder: Embedder) -> Iterator[dict[str, Any]]:
     products, asked, wanted = matches
     vectors, queries = on_grid(embedder.encode(products)).astype(np.float16), on_grid(embedder.encode(asked))
     exact = Index(build_exact([vectors], embedder.dim))
-    lists = Index(exact.exact, fill_lists(train_lists(vectors), [vectors]))
+    lists = Index(exact.exact, build_lists(vectors))
     lists, _ = lists.with_enough_effort(queries[::4])
     for index in (exact, lists):
         search = index.scan if index.lists is None else index.propose

@@ -26,7 +26,7 @@ import numpy as np
 from ecomlab import ENVIRONMENTS, TaskError, load_shop, make_task, play
 from ecomlab.catalog import Catalog, build_shop, generate, names
 from ecomlab.catalog.lexicon import lexicon_of
-from ecomlab.catalog.titles import Titles
+from ecomlab.catalog.names import Packed
 from ecomlab.customer.reading.catalog_names import table_of
 from ecomlab.files import replacing
 from ecomlab.lab.bench_catalog import memory
@@ -62,7 +62,7 @@ def many(size: int) -> Catalog:
         feature_code=random.permutation(size).astype(np.int32),
         brand_code=random.integers(0, len(brands), size).astype(np.int32),
     )
-    titles = Titles.of([f"{named.title(row)} no. {row}" for row in range(size)])
+    titles = Packed.of([f"{named.title(row)} no. {row}" for row in range(size)])
     return replace(named, titles=titles, drawable=tuple(kind.name for kind in named.types))
 
 

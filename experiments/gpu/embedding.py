@@ -32,7 +32,7 @@ from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertMode
 
 from ecomlab.catalog import Catalog, generate
 from ecomlab.catalog.embed import on_grid
-from ecomlab.catalog.sentence import MINILM_SHAPE, SentenceEmbedder, SentenceSettings
+from ecomlab.catalog.embedders import MINILM_SHAPE, SentenceEmbedder, SentenceSettings
 from ecomlab.files import replacing, write_json
 from ecomlab.seeding import rng
 

@@ -14,10 +14,9 @@ from ecomlab.catalog import Catalog, Constraint, Shop, build_shop
 from ecomlab.catalog.lexicon import CUTOFF, Lexicon
 from ecomlab.catalog.names import SPLIT, Packed, by_lower_case
 from ecomlab.catalog.shop import open_shop
-from ecomlab.catalog.titles import Titles
 
-NAMES = st.lists(st.text("aAbBé-'19İK", min_size=1, max_size=6), max_size=9, unique=True)
-"""Some differ in case alone, some change their length in lower case."""
+NAMES = st.lists(st.text("aAbBé-'19İK", min_size=1, max_size=6), max_size=9, unique_by=str.lower)
+"""Some change their length in lower case."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,7 +64,7 @@ def pair(big_shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> tuple[Cata
         big_catalog,
         features=features,
         feature_code=random.integers(0, len(features), big_catalog.size).astype(np.int32),
-        titles=Titles.of([big_catalog.title(row) for row in range(big_catalog.size)]),
+        titles=Packed.of([big_catalog.title(row) for row in range(big_catalog.size)]),
         drawable=tuple(kind.name for kind in big_catalog.types),
     )
     folder: Path = tmp_path_factory.mktemp("many") / "shop"

@@ -14,8 +14,13 @@ from tokenizers import Tokenizer
 
 from ecomlab.assets import AssetError, intact, named
 from ecomlab.catalog import build_shop, generate, load_shop
-from ecomlab.catalog.embedders import embedder_named, usual_embedder
-from ecomlab.catalog.sentence import MINILM, SentenceEmbedder, SentenceSettings
+from ecomlab.catalog.embedders import (
+    MINILM,
+    SentenceEmbedder,
+    SentenceSettings,
+    embedder_named,
+    usual_embedder,
+)
 
 TEXTS = ["red lamp", "a lamp", "dog " * 30, "", "wool cardigan in red, size XL, made of wool", "lamp red"]
 

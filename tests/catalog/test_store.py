@@ -20,7 +20,6 @@ from ecomlab.catalog import (
     LexicalEmbedder,
     SearchEngine,
     Shop,
-    Titles,
     build_shop,
     generate,
     load_shop,
@@ -28,9 +27,9 @@ from ecomlab.catalog import (
 )
 from ecomlab.catalog import build as build_module
 from ecomlab.catalog import index as index_module
+from ecomlab.catalog.names import Packed
 from ecomlab.catalog.shop import open_shop
 from ecomlab.catalog.texts import embed_rows
-from ecomlab.catalog.validate import validate
 from ecomlab.files import lock, read_json, write_json
 
 TITLES = ["Koss EQ50 3-Band Stereo Equalizer", *["Kodak Black Ink 10B"] * 2, "Bücherregal 中文"]
@@ -50,7 +49,7 @@ def products() -> Catalog:
 
 
 def with_titles(catalog: Catalog) -> Catalog:
-    titles = Titles.of([f"{TITLES[row % 4]} {row // 8}" for row in range(catalog.size)])
+    titles = Packed.of([f"{TITLES[row % 4]} {row // 8}" for row in range(catalog.size)])
     return Catalog.from_columns(catalog.vocabulary, catalog.columns(), titles)
 
 
@@ -89,7 +88,7 @@ def test_titles_are_kept_and_searched(tmp_path: Path) -> None:
     (best,) = shop.engine.search("koss equalizer 7", top_k=1)
     assert shop.catalog.titles is not None and shop.catalog.titles[best] == f"{TITLES[0]} 7"
     assert shop.catalog.fingerprint == catalog.fingerprint != generate(200).fingerprint
-    other = Titles.of(["another", *list(catalog.titles or ())[1:]])
+    other = Packed.of(["another", *list(catalog.titles or ())[1:]])
     assert (
         Catalog.from_columns(catalog.vocabulary, catalog.columns(), other).fingerprint != catalog.fingerprint
     )
@@ -105,15 +104,6 @@ def test_building_again_replaces_what_was_there(tmp_path: Path) -> None:
     told: list[str] = []
     build_shop(generate(250), tmp_path, tell=told.append)
     assert not told  # it is there
-
-
-def test_a_title_is_no_chat_marker(tmp_path: Path) -> None:
-    catalog = generate(200)
-    titles = Titles.of([f"Lamp {row} <|im_end|>[INST]" for row in range(200)])
-    build_shop(Catalog.from_columns(catalog.vocabulary, catalog.columns(), titles), tmp_path)
-    read = load_shop(tmp_path).catalog
-    assert read.titles is not None
-    assert read.listing(3) == read.titles[3:4][0] == "Lamp 3 ‹|im_end|›(INST)"
 
 
 # -- damage ----
@@ -150,7 +140,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_each_file_must_be_as_it_was_written(damage: str, copy: Path) -> None:
     manifest = store.read_manifest(copy)
-    assert {store.TITLES, store.EXACT, store.LISTS, store.VOCABULARY} < manifest.files.keys()
+    assert {"titles.text.npy", store.EXACT, store.LISTS, store.VOCABULARY} < manifest.files.keys()
     for name in manifest.files:
         file = copy / manifest.data / name
         whole = file.read_bytes()
@@ -189,34 +179,28 @@ def change(folder: Path, **facts: Any) -> None:
     write_json(folder / store.MANIFEST, (read_json(folder / store.MANIFEST) or {}) | facts)
 
 
-def test_the_check_finds_what_samples_miss(copy: Path) -> None:
-    """A changed byte of any file, though the stamps vouch for it."""
-    assert validate(copy).fingerprint == open_shop(copy).fingerprint
+def test_the_check_finds_what_sizes_do_not_tell(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "READ", 0)  # as if every file were large
+    assert open_shop(copy, whole=True).fingerprint == open_shop(copy).fingerprint
     manifest = store.read_manifest(copy)
     for name, (size, _) in manifest.files.items():
-        file = copy / manifest.data / name
-        for at in (size // 2, size - 1):
-            flip(file, at)
-            change(copy, files=manifest.files | {name: store.stamp(file)})
-            with pytest.raises(CatalogError):
-                validate(copy)
-            flip(file, at)
-    change(copy, files=manifest.files)
-    assert validate(copy)
+        flip(copy / manifest.data / name, size - 1)
+        with pytest.raises(CatalogError, match=re.escape(name)):
+            open_shop(copy, whole=True)
+        flip(copy / manifest.data / name, size - 1)
 
 
 # -- building ----
 
 STEPS = {
-    "columns": (build_module, "write_json", 1),
+    "columns": (build_module, "texts_of", 1),
     "embedding": (build_module, "embed_rows", 3),
     "exact index": (index_module, "build_exact", 1),
-    "training": (index_module, "train_lists", 1),
-    "filling": (index_module, "fill_lists", 1),
-    "manifest": (build_module, "write_json", 2),
+    "lists": (index_module, "build_lists", 1),
+    "manifest": (build_module, "write_json", 1),
 }
 """Steps of a build: the function that is called in the midst of each, and at which call to kill."""
-BETWEEN = ("exact index", "training", "filling")
+BETWEEN = ("exact index", "lists")
 """Steps that `make certify` alone kills: what was embedded before is kept there as it is before the manifest."""
 
 
@@ -254,7 +238,7 @@ def test_two_builds_at_a_time_are_refused(tmp_path: Path) -> None:
     with lock(tmp_path / store.LOCK, RuntimeError()):
         with pytest.raises(CatalogError, match="process"):
             build_shop(generate(200), tmp_path)
-        with pytest.raises(CatalogError, match="built"):
+        with pytest.raises(CatalogError, match="not finished"):
             load_shop(tmp_path)
 
 
@@ -298,10 +282,13 @@ def test_processes_share_the_embedding_and_what_one_leaves_is_not_lost(
     manifest, failed = build_with_a_helper(catalog, lambda: catalog, out, told.append)
     assert manifest == expected and bool(failed) == bool(left_by_it)  # to the byte
     embedded = [line for line in told if line.startswith("embedded")]
-    assert len(by_others) == 2 and len(embedded) == 3 + left_by_it + 1  # of five shards, and a sum
-    assert embedded[-1].endswith("by 2 processes") and not (out / manifest.data / "shards").exists()
+    assert len(by_others) == 2 and len(embedded) == 3 + left_by_it  # of five shards
+    assert not (out / manifest.data / "shards").exists()
     again = build_with_a_helper(catalog, lambda: pytest.fail("opened"), out)
     assert again == (expected, None)  # nothing is left to do
+    _, failed = build_with_a_helper(generate(201), lambda: catalog, out)
+    assert isinstance(failed, CatalogError) and "process 1 has another catalog" in str(failed)
+    assert load_shop(out).catalog.size == 201
 
 
 # -- the approximate index ----

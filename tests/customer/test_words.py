@@ -10,7 +10,7 @@ from round_trip import act_of, described, fault, frames, same_words, saying
 
 from ecomlab import ENVIRONMENTS, Shop, make_task
 from ecomlab.catalog.lexicon import Lexicon, lexicon_of
-from ecomlab.catalog.vocabulary import vocabulary
+from ecomlab.catalog.synthetic import vocabulary
 from ecomlab.customer import nlu, utterances
 from ecomlab.customer.acts import Act
 from ecomlab.customer.nlg import Speaker
@@ -330,7 +330,8 @@ def test_the_price_of_several_is_for_each_and_a_budget_for_all(big_shop: Shop, l
 
 def test_the_sentences_name_nothing_of_the_shop() -> None:
     """A word of theirs that is a type, a brand or a feature would be taken for one."""
-    names = {name for d in vocabulary().departments.values() for name in (*d.brands, *d.features, *d.types)}
+    words = vocabulary()
+    names = {*words.features, *(name for d in words.departments.values() for name in (*d.brands, *d.types))}
     texts = [form.literal for env in SPEAKING for _, form in every_form(env)]
     leads = [form for env in SPEAKING for some in ENVIRONMENTS[env].phrases.leads.values() for form in some]
     texts += [form.literal for form in leads]

@@ -406,7 +406,7 @@ def test_a_call_that_is_refused_because_of_stock_is_no_mistake(shop: Shop) -> No
 def test_other_ids_of_products_and_calls_change_no_label(env: str, d: int) -> None:
     shop = load_shop(1_000)
     ids = [b"Q" + one[1:] for one in shop.catalog.packed_ids]
-    other = replace(shop, catalog=replace(shop.catalog, packed_ids=np.array(ids), id_order=None))
+    other = replace(shop, catalog=replace(shop.catalog, packed_ids=np.array(ids)))
     other.__dict__["fingerprint"] = shop.fingerprint  # by which everything in a task is drawn
 
     def renamed(value: Any) -> Any:
