@@ -7,10 +7,13 @@ from types import MappingProxyType
 
 from ecomlab.catalog.columns import ENOUGH, PLENTY, Catalog
 from ecomlab.catalog.lexicon import lexicon_of
+from ecomlab.catalog.schema import ProductType
 from ecomlab.slots import LIMITS, PRICE, SlotType
 
 FEW_TYPES = 2
 """Types that a cart with something unwanted beside it needs."""
+ALIKE = 8
+"""Products of a type with the same attribute known, from which on one may replace another."""
 FEW_NAMES = 5
 """Brands or short names of a type with fewer of which a visit is guessed too often."""
 
@@ -42,13 +45,7 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
         off |= dict.fromkeys(
             ("PD", "BUNDLE"), "no product has a price: lists to compare and budgets need them"
         )
-    similar = any(
-        (catalog.attr[attribute.name][rows.start : rows.stop] >= 0).sum() >= 8
-        for kind in catalog.stocked_types
-        for rows in [catalog.type_rows(kind.name)]
-        for attribute in kind.attributes
-    )
-    if not similar:
+    if not _similar(catalog):
         off["SUB"] = "no type has products that share attributes: replacements could not be told apart"
     if not catalog.stocked_types:
         off["PD"] = f"no type has {ENOUGH} products in stock"
@@ -61,6 +58,17 @@ def _unsupported(catalog: Catalog) -> dict[str, str]:
     if off:
         off["JOURNEY"] = f"it chains the others, and these are off: {', '.join(sorted(off))}"
     return off
+
+
+def _similar(catalog: Catalog) -> list[str]:
+    """List the types in stock of which enough products share attributes for one to replace another."""
+
+    def shares(kind: ProductType) -> bool:
+        rows = catalog.type_rows(kind.name)
+        known = (catalog.attr[one.name][rows.start : rows.stop] >= 0 for one in kind.attributes)
+        return any(own.sum() >= ALIKE for own in known)
+
+    return [kind.name for kind in catalog.stocked_types if shares(kind)]
 
 
 def limits(catalog: Catalog, told: Collection[str] = ()) -> list[str]:
@@ -87,6 +95,8 @@ def of_stock(catalog: Catalog) -> list[str]:
             f"quantities go up to what is in stock where fewer than {ENOUGH} products have {PLENTY} units, in "
             f"{len(few)} of them: {_some(few)}"
         )
+    if (similar := _similar(catalog)) and 2 * len(similar) < len(stocked):
+        said.append(f"SUB is about {_some(similar)} alone: products of the other types share no attributes")
     return said
 
 
