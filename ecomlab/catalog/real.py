@@ -24,6 +24,10 @@ FEWEST: Final = {"rating_tenths": 0.5, "price_cents": 0.1}
 A rating is one limit that customers may set: for its sake a shop should not lose more products than it keeps. Without
 prices several environments are off: they are given up where nearly no product has one.
 """
+KINDS: Final = (
+    'a mapping file names their column, [columns] category = ["..."], and kinds by the category\'s name or number, '
+    '[kinds] "..." = "Tent"'
+)
 MOST_VALUES: Final = 40
 LONGEST: Final = 24
 """Letters of a brand or short name that a customer will say."""
@@ -190,7 +194,7 @@ def _drawable(order: Sequence[str], counts: np.ndarray, products: Products) -> t
         raise ValueError(
             f"no type of {products.facts.get('source')} has {ENOUGH} products with brand, name and price, as tasks need"
             + (f"; those with most have {most}" if most else "")
-            + (f"; of {untyped:,} products no type was found" if untyped else "")
+            + (f"; of {untyped:,} products no type was found: {KINDS}" if untyped else "")
             + (f"; left out of {len(products):,} products: {lacks}" if lacks else "")
         )
     return found
