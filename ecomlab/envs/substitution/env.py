@@ -40,6 +40,8 @@ from ecomlab.world.substitutes import (
 )
 from ecomlab.world.tools import catalog as shop_tools
 
+MANY = 2_000
+"""Products left, as a shop of millions has them, of which demands may keep small shares, so that a list holds them."""
 TRIES = 128
 THOUGHT = 5
 """Draws among which one is sought whose steps of thought all count, and which has room."""
@@ -135,7 +137,8 @@ class Substitution(Environment):
 
         def share(count: int) -> float:
             """Compute the share that each of so many demands is to keep of what is left."""
-            return min(0.95, max(0.3, (aim / max(1, len(left))) ** (1 / max(1, count))))
+            fair = (aim / max(1, len(left))) ** (1 / max(1, count))
+            return min(0.95, fair if len(left) > MANY else max(0.3, fair))
 
         keep = max(least, min(axes.k_rec + 1 + spare, axes.top_k - 2))  # all of them are to be listed
         goal = goal.set_slots(
