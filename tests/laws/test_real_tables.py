@@ -18,7 +18,15 @@ def script(name: str) -> dict[str, Any]:
     return runpy.run_path(str(EXPERIMENTS / f"{name}.py"))
 
 
-@pytest.mark.parametrize("name", ["amazon", "variants"])
+BROKEN = {
+    "amazon": {"UNDERSTOOD", "TRUTHFUL"},
+    "variants": {"UNDERSTOOD", "TRUTHFUL", "SILENT"},
+    "apparel": {"UNDERSTOOD", "TRUTHFUL", "SILENT"},
+}
+"""Laws that a shop does not keep, as docs/catalogs.md says."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
 def test_the_committed_certificates_are_whole(name: str) -> None:
     """Every environment and level is a row, played or refused with a reason, and the tables say what the files say."""
     written = script("catalog_certificate/certify")
@@ -28,15 +36,15 @@ def test_the_committed_certificates_are_whole(name: str) -> None:
     cells, laws = (
         [row for row in csv.DictReader(lines) if row["catalog"] == name] for lines in tables.values()
     )
-    assert certificate["broken"] == []  # as the pages say
+    assert {line.partition(":")[0] for line in certificate["broken"]} == BROKEN[name]
     assert {(row["solver"], row["fair"], row["courteous"], row["misses"]) for row in cells} == {
         ("1.0", "1.0", "1.0", "0")
     }
     assert {(row["env"], int(row["d"])) for row in cells} == {
-        (env, d) for env in ENVIRONMENTS for d in range(13)
+        (env, d) for env in ENVIRONMENTS for d in (0, 4, 8, 12)
     }
     assert all(
-        int(row["seeds"] or 0) + int(row["refused"] or 0) == 100
+        int(row["seeds"] or 0) + int(row["refused"] or 0) == 25
         and bool(row["why"]) == (row["refused"] != "0")
         for row in cells
     )
