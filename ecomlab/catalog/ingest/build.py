@@ -48,7 +48,7 @@ def build_products(
     process builds.
     """
     _check_apart(source, out)
-    if mapping:
+    if mapping and (mapping.delimiter, mapping.header) != (source.delimiter, source.header):
         source = replace(source, delimiter=mapping.delimiter, header=mapping.header)
     sample = source.sample()
     mapping = mapping or guess(sample)
@@ -363,7 +363,7 @@ def _kinds(counts: Table[tuple[Any, ...], int], called: Table[str, str]) -> list
         pathed, titled = by_path.get(path), Kind(kind, department) if kind else None
         if said is not None and full[True] <= full[False]:
             titled = Kind(said, said) if said else None
-        if pathed and own:
+        if pathed and own and path.rpartition("\n")[2] not in called:
             pathed = Kind(types.packed(own), pathed.department)
         if pathed and titled and not types.is_speakable(pathed.name):
             pathed = Kind(titled.name, pathed.department)

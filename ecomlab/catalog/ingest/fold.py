@@ -99,11 +99,11 @@ class Family:
             return
         told = any(map(any, self.values))
         if self.whole and not told:  # variants that do not say in what they differ
-            last = {row["content"]: row for row in self.rows if row is not self.whole}
-            variants = [row for row in self.rows if last.get(row["content"]) is row]
-            again = [row for row in self.rows if row is not self.whole and last[row["content"]] is not row]
-            self.aside += [(row, REPEATED) for row in again]
-            yield self._product(head, "", {}, (), [("", row) for row in variants])
+            sold: dict[int, Row] = {}
+            for row in self.rows:
+                if row is not self.whole and sold.setdefault(row["content"], row) is not row:
+                    self.aside.append((row, REPEATED))
+            yield self._product(head, "", {}, (), [("", row) for row in sold.values()])
             return
         parts: dict[tuple[str, ...], dict[str, Row]] = {}
         contents: set[int] = set()

@@ -20,6 +20,8 @@ from ecomlab.suggest import unknown
 MANY: Final = ("category", "text", "options")
 ANYWHERE: Final = ("price", "sale", "currency", "brand", "rating", "reviews")
 """What is looked for in any object, as in `{"offers": {"price": 5}}`; the rest only beside the title."""
+MOST_WORDS: Final = 12
+"""Words of a description, in the mean, up to which it is the name of a thing."""
 DEEPEST: Final = 3
 """Objects within one another that are looked into for it."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -231,6 +233,9 @@ def _is_in_words(rows: Sequence[Table[str, Any]], column: str) -> bool:
 def _is_able(rows: Sequence[Table[str, Any]], name: str, path: str, found: Table[str, Any]) -> bool:
     """Tell whether what is inside an object can hold it: no picture's title, no price of shipping."""
     around = path.rpartition(".")[0]
+    if name == "title" and folded(path) in map(folded, plain().columns["text"]):  # a list's "Description"
+        said = [str(row[path]) for row in rows if not is_nothing(row.get(path))]
+        return bool(said) and len(_WORD.findall(" ".join(said))) <= MOST_WORDS * len(said)
     if not around or path in columns_of(rows):
         return True
     if name == "title":

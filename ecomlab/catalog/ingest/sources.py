@@ -234,11 +234,8 @@ def _form(path: Path, delimiter: str, header: bool) -> tuple[str, int, list[str]
         return delimiter, int(bool(excel)), [f"column {at + 1}" for at in range(width)]
     known = [sum(map(_is_name, record)) for record in records[:HEADER_LINES]]
     named = [at for at, count in enumerate(known) if count >= HEADER_NAMES and not known[0]]
-    return (
-        delimiter,
-        max(named, default=0) + bool(excel),
-        [],
-    )  # of two lines of names, the later is for programs
+    above = max(named, default=0)  # of two lines of names, the later is for programs
+    return delimiter, above + bool(excel), []
 
 
 def _is_name(said: str) -> bool:

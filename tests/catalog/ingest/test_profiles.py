@@ -333,6 +333,12 @@ def test_of_several_names_of_a_category_the_titles_own_counts(tmp_path: Path) ->
     (tmp_path / "a.csv").write_text("\n".join(["title,price,category", *lines]) + "\n")
     rows = sorted(built(tmp_path / "a.csv", tmp_path / "out").rows, key=lambda row: row["source_row"])
     assert [row["type"] for row in rows] == ["Jacket", "Coat", "Coat"]
+    (tmp_path / "m.toml").write_text('[kinds]\n"Coats & Jackets" = "Anorak"\n')
+    source = open_source(str(tmp_path / "a.csv"))
+    mapping = read_mapping(tmp_path / "m.toml", source.sample())
+    assert build_products(source, tmp_path / "named", mapping).types == {"Anorak": 3}, (
+        "a mapping's name counts first"
+    )
 
 
 def test_what_a_database_writes_is_read(tmp_path: Path) -> None:
@@ -347,6 +353,18 @@ def test_what_a_database_writes_is_read(tmp_path: Path) -> None:
     (row,) = built(tmp_path / "a.jsonl", tmp_path / "out").rows
     assert (row["title"], row["type"], row["brand"]) == ("Vega 0X Chair", "Chair", "Vega")
     assert (row["price_cents"], row["stock"]) == (2_000, 7)
+
+
+def test_a_description_is_a_title_only_where_it_is_short(tmp_path: Path) -> None:
+    prose = "This chair is made of solid oak by hand, and comes with felt pads for all floors of a house."
+    for name, said in (("list", "Vega Oak Chair"), ("prose", prose)):
+        (tmp_path / f"{name}.csv").write_text(
+            f"SKU,Goods,Description,Price\n1,Vega Chair,{said!r},5\n".replace("'", '"')
+        )
+    (row,) = built(tmp_path / "list.csv", tmp_path / "out").rows
+    assert row["title"] == "Vega Oak Chair"
+    with pytest.raises(ValueError, match="no column is called a title"):
+        built(tmp_path / "prose.csv", tmp_path / "out2")
 
 
 def test_every_profile_is_known_by_each_of_its_signs() -> None:
