@@ -150,13 +150,13 @@ def curves(results: Path) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def at_equal_tokens(curves: pd.DataFrame, starter: str, one: str, other: str) -> pd.DataFrame:
+def at_equal_tokens(followed: pd.DataFrame, starter: str, one: str, other: str) -> pd.DataFrame:
     """Read two arms' curves, linearly, at the tokens that the thriftier of them sampled in all: a row for each seed
     that both have. Imitation has no curve."""
-    runs = curves[curves.starter == starter].groupby(["arm", "seed"])
+    runs = followed[followed.starter == starter].groupby(["arm", "seed"])
     known = dict(iter(runs))
     found = []
-    for seed in sorted(curves.seed.unique()):
+    for seed in sorted(followed.seed.unique()):
         if (one, seed) in known and (other, seed) in known:
             pair = [known[arm, seed] for arm in (one, other)]
             tokens = min(run.tokens.max() for run in pair)
