@@ -323,10 +323,11 @@ def _values(name: str, near: np.ndarray, rows: np.ndarray, catalog: Catalog) -> 
         codes, names = column_of(catalog, name), names_of(catalog, name)
         return [names[code] for code in np.setdiff1d(codes[rows], codes[near]).tolist() if code >= 0]
     column = catalog.column(limit)
-    values = {limit.rounded(value) for value in column[rows].tolist() if value != limit.missing}
+    values = {limit.rounded(value) for value in np.unique(column[rows]).tolist() if value != limit.missing}
+    beside = np.unique(column[near]).tolist()
     low, high = limit.range
     return [
         value
         for value in sorted(values)
-        if low <= value <= high and not any(limit.admits(value, other) for other in column[near].tolist())
+        if low <= value <= high and not any(limit.admits(value, other) for other in beside)
     ]

@@ -485,6 +485,8 @@ def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -
     if not len(rows):
         return []
     shared, aim = demands.shared(kind), demands.aim(kind)
+    if not shared and aim is None:
+        return [offer_of(catalog, rows.item(np.argmin(catalog.price_cents[rows])), shared)]
     rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
     keep = np.zeros(len(rows), bool)
     group = keys_of(catalog, rows, shared)

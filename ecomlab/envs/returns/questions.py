@@ -25,8 +25,8 @@ def _known(goal: Goal, world: World) -> tuple[Order, Line, Outcome, int | None]:
     slots = goal.of()
     order, line = line_meant(slots, world.given["orders"], world.shop)
     rows = world.in_stock(rows_of(slots["replacement"], line, world))
-    prices = [int(world.catalog.price_cents[row]) for row in rows]
-    return order, line, judge(world.given, order, line, slots, world.catalog), min(prices, default=None)
+    cheapest = int(world.catalog.price_cents[rows].min()) if len(rows) else None
+    return order, line, judge(world.given, order, line, slots, world.catalog), cheapest
 
 
 def _beside(slot: str) -> Callable[[Goal, World], Collection[Any]]:
