@@ -1,4 +1,4 @@
-"""The figures of error cascades: where players go wrong, what follows, and whether they recover."""
+"""The figure of error cascades: where players go wrong, when, and what becomes of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ecomlab.analysis import cascades
-from ecomlab.analysis.cascades import LOW, ORDER, PAIRS
+from ecomlab.analysis.cascades import LOW
 from ecomlab.analysis.plots import look
 from ecomlab.evaluation.mistakes import WORLD
 from ecomlab.style import (
@@ -22,7 +22,6 @@ from ecomlab.style import (
     Width,
     canvas,
     current,
-    dots,
     in_rows,
     is_page,
     laid_out,
@@ -31,7 +30,13 @@ from ecomlab.style import (
     small,
 )
 
-_OTHERS: dict[str, tuple[int, str]] = {"perturbed": (7, "X"), "base": (9, "p"), "novice": (5, "P")}
+_OTHERS: dict[str, tuple[int, str]] = {
+    "perturbed": (7, "X"),
+    "base": (9, "p"),
+    "singles": (8, "v"),
+    "novice": (5, "P"),
+}
+"""Colours and markers of players that no schedule has trained."""
 _FATES: dict[str, str] = {
     "mended alone": "mended alone",
     "mended after a correction": "after a correction",
@@ -69,43 +74,6 @@ def error_cascade(played: pd.DataFrame, width: Width = "page") -> Figure:
         _fates(figure, below[1], sides),
     ]
     lettered(panels)
-    return figure
-
-
-@laid_out
-def error_mending(
-    played: pd.DataFrame, effects: pd.DataFrame, gained: pd.DataFrame, width: Width = "page"
-) -> Figure:
-    """Draw for each kind of planted mistake the share that players mend and the success that they lose, at d = 1 and at
-    their hard level, with what training adds to either.
-
-    Raises ValueError for effects in several environments.
-    """
-    if len(envs := sorted(set(effects.env))) > 1:
-        raise ValueError(
-            f"the effects are of {', '.join(envs)}; choose one: effects[effects.env == '{envs[0]}']"
-        )
-    played = cascades.distinct(played)
-    looks = looks_of(played.player)
-    hard = _hard(played, looks)
-    heights = (0.3, 2.2) if is_page(width) else (0.5, 1.75, 1.75)
-    figure, page = canvas(width, sum(heights), layout=_close())
-    legend, *rows = places_of(figure.add_gridspec(len(heights), 1, height_ratios=heights))
-    blocks = places_of(rows[0].subgridspec(1, 2)) if page else rows
-    lettered(
-        [
-            _planted(figure, place, effects, gained, hard, looks, value)
-            for place, value in zip(blocks, ("mended", "effect"), strict=True)
-        ]
-    )
-    levels = [
-        Line2D(
-            [], [], color=".3", marker="o", linestyle="", markersize=3.5, markerfacecolor=fill, label=label
-        )
-        for label, fill in ((f"d = {LOW}", ".3"), ("hard level", "white"))
-    ]
-    handles = [*_handles(looks), *levels]
-    _legend(figure.add_subplot(legend), handles, len(handles) if page else 3, "center")
     return figure
 
 
@@ -233,52 +201,3 @@ def _fates(figure: Figure, place: SubplotSpec, sides: Sequence[pd.DataFrame]) ->
     _under(left, right, "what became of it, and how many")
     _patches(below, _FATES, looks, 3)
     return left
-
-
-def _planted(
-    figure: Figure,
-    place: SubplotSpec,
-    effects: pd.DataFrame,
-    gained: pd.DataFrame,
-    hard: Mapping[str, int],
-    looks: Mapping[str, Any],
-    value: str,
-) -> Axes:
-    """Draw a value of the effects of planted acts by kind, with 95% intervals: at d = 1, at each player's hard level,
-    and what each schedule has more than the novice, at d = 1 filled and at the novice's hard level hollow."""
-    trained = [player for player in looks if player not in ORDER]
-    low = [(player, LOW, True) for player in looks]
-    high = [(player, hard[player], False) for player in looks]
-    more = [
-        (player, d, d == LOW) for player in trained for d in dict.fromkeys((LOW, hard.get("novice", LOW)))
-    ]
-    panels = [("d = 1", effects, low), ("hard level", effects, high), ("minus novice", gained, more)]
-    kinds = ["all", *cascades.kinds_planted(effects)]
-    axes = [figure.add_subplot(one) for one in places_of(place.subgridspec(1, len(panels)))]
-    for ax, (title, table, marks) in zip(axes, panels, strict=True):
-        rows = table.set_index(["player", "d", "kind"])
-        count = "mendable" if value == "mended" else "pairs" if table is effects else "tasks"
-        for row, kind in enumerate(kinds):
-            for place_, (player, d, full) in enumerate(marks):
-                if (player, d, kind) in rows.index and rows.loc[(player, d, kind)][count] >= PAIRS:
-                    up = 0.8 * ((place_ + 0.5) / len(marks) - 0.5)
-                    bounds = rows.loc[(player, d, kind)][[value, f"{value}_low", f"{value}_high"]]
-                    dots(ax, row + up, bounds, looks[player], full=full)
-        ax.axhline(0.5, color=".6", linewidth=0.6)
-        if table is gained or value == "effect":
-            ax.axvline(0, color=".3", linewidth=0.6)
-        ax.set_title(title, fontsize=small())
-        in_rows(ax, ["all kinds", *kinds[1:]])
-        ax.tick_params(labelleft=ax is axes[0])
-        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=""))
-        if table is gained:
-            ax.xaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
-        else:
-            ax.set(xlim=(-0.05, 1.05) if value == "mended" else (-1.05, 0.3))
-            ax.set_xticks((0, 0.5, 1) if value == "mended" else (-1, -0.5, 0))
-    told = {
-        "mended": "planted mistakes that are mended, %",
-        "effect": "success minus the untouched twin's, %",
-    }
-    axes[1].set_xlabel(told[value])
-    return axes[0]

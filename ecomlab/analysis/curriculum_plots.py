@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 from scipy import stats
 
 from ecomlab.analysis.plots import UNTRAINED_LOOK, lines
@@ -40,12 +40,12 @@ def curriculum(
 ) -> Figure:
     """Draw five claims: success while `starter` trains (what saturates); groups with non-zero advantage while the
     `other` starter does (what starves); the highest level drawn (what grows); success of `starter` at levels that no
-    arm draws (what composes further); and the primary contrasts of both (what does better).
+    arm draws (what goes further); and the primary contrasts of both (what does better).
 
     The tables are those of experiments/frontier/analyse.py.
     """
     curves, success = (table.assign(arm=table.arm.replace(SAID)) for table in (curves, success))
-    figure, page = canvas(width, 4.3, 6.6)
+    figure, page = canvas(width, 4.5, 6.9)
     rows = places_of(figure.add_gridspec(2 if page else 3, 1))
     above = [figure.add_subplot(one) for one in places_of(rows[0].subgridspec(1, 3 if page else 2))]
     grid = places_of(rows[1].subgridspec(1, 2, width_ratios=(1, 1.3) if page else None))
@@ -53,20 +53,22 @@ def curriculum(
     panels = above + below
     looks = {arm: current().look(arm) for arm in ARMS}
     runs = curves[curves.arm.isin(looks)].assign(schedule=curves.arm, collection="C1")
-    for ax, name, value, label in (
-        (panels[0], starter, "success", "success, d = 0–6"),
-        (panels[1], other, "mixed", "groups with\nnon-zero advantage"),
-        (panels[2], starter, "level", "highest level drawn"),
+    for ax, name, value, label, asked in (
+        (panels[0], starter, "success", "success, d = 0–6", "What saturates?"),
+        (panels[1], other, "mixed", "groups with\nnon-zero advantage", "What starves?"),
+        (panels[2], starter, "level", "highest level drawn", "What grows?"),
     ):
         mine = runs[(runs.starter == name) & runs[value].notna()]
         lines(ax, mine if value != "level" else mine[mine.arm == "adaptive"], "step", value, looks)
-        ax.set(ylabel=label, title=f"from {name}")
+        ax.set(ylabel=label, title=f"{asked}\n(from {name})")
     far = success[(success.levels == "7-8") & (success.decoding == "sampled") & (success.starter == starter)]
     _by_arm(panels[3], far.set_index("arm"), {"start": next(iter(UNTRAINED_LOOK.values())), **looks})
-    panels[3].set(xlabel="success, d = 7–8,\nnever drawn", title=f"from {starter}")
+    panels[3].set(xlabel="success, d = 7–8,\nnever drawn", title=f"What goes further?\n(from {starter})")
     _differences(panels[4], contrasts[contrasts.holm.notna()], (starter, other))
+    panels[4].set_title("What does better?\n ")  # the second line is the legend's
     for axis in (panels[0].yaxis, panels[1].yaxis, panels[3].xaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
+    panels[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     lettered(panels)
     handles = [
         Line2D([], [], color=colour, marker=mark, label=arm, markersize=3.5)
@@ -97,7 +99,7 @@ def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> Non
                 bounds = [100 * value for value in (one.difference, one.low, one.high)]
                 dots(ax, [place + 0.24 * (side - 0.5)], bounds, (shade, mark), full=one.holm < 0.05)
     ax.axvline(0, color=".3", linewidth=0.6)
-    ax.set_xlabel("difference, d = 0–6,\npercentage points")
+    ax.set_xlabel("difference, d = 0–6, percentage points")
     handles = [
         Line2D([], [], color=shade, marker=mark, linestyle="", markersize=3.5, label=f"from {starter}")
         for starter, shade, mark in zip(starters, shades, MARKS, strict=True)
@@ -118,7 +120,7 @@ def environments(
     panels = panels_of(figure, (1, 2) if page else (2, 1))
     for ax, table, label in (
         (panels[0], slopes, "gain of the environment\nheld out, points"),
-        (panels[1], company, "success in the\nfirst environment"),
+        (panels[1], company, "success in the\nfirst environment, %"),
     ):
         mine = table[table.decoding == decoding]
         counts = [int(name.removeprefix("k = ")) for name in mine.columns if name.startswith("k = ")]
@@ -146,7 +148,7 @@ def mending(mended: pd.DataFrame, width: Width = "page") -> Figure:
     """Draw the contrasts of planted mistakes that were mended, on common pairs, with bootstrap intervals: a panel a
     level. The table is `mended` of experiments/frontier/analyse.py."""
     levels = sorted(mended.level.unique())
-    starters = tuple(mended.starter.unique())
+    starters = tuple(sorted(mended.starter.unique()))
     figure, page = canvas(width, 2.0, 3.6)
     panels = panels_of(figure, (1, len(levels)) if page else (len(levels), 1))
     for ax, level in zip(panels, levels, strict=True):

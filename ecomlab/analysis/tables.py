@@ -310,6 +310,23 @@ def load_catalog_scale(path: str | Path) -> pd.DataFrame:
         return pd.read_csv(path).sort_values(["embedder", "products"]).reset_index(drop=True)
 
 
+STUDY = (
+    "runs", "success", "contrasts", "curves", "by_steps", "slopes", "company", "environments", "mended",
+)  # fmt: skip
+"""Tables of the registered study; experiments/frontier/analyse.py says what each holds."""
+
+
+def load_study(folder: str | Path) -> dict[str, pd.DataFrame]:
+    """Read the tables of a registered study by name, as experiments/frontier/analyse.py writes them. Raises
+    TableError."""
+    found = {}
+    for name in STUDY:
+        path = Path(folder) / f"{name}.csv"
+        with _made_by(path, "table of the study", "python experiments/frontier/analyse.py"):
+            found[name] = pd.read_csv(path)
+    return found
+
+
 def load_frontier(path: str | Path) -> pd.DataFrame:
     """Read what `ecomlab frontier --json` found: a row per environment and share of tasks that is asked for.
 
@@ -344,16 +361,6 @@ def load_played(path: str | Path) -> pd.DataFrame:
 
 NUMBERS = ("turns", "needed", "correct", "number", "turn", "until", "parent")
 """Columns of played.csv that may be empty."""
-
-
-def load_effect(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/cascade/effect.py: a row per player, held-out task and kind of mistake, with a pair
-    of episodes that differ in one act, or why there is none (`planting.Pair`). Raises TableError."""
-    with _made_by(path, "table of pairs", "python experiments/cascade/effect.py PLAYER"):
-        found = pd.read_csv(path, keep_default_na=False)
-        if not len(found[found.why == ""]):
-            raise ValueError("no pair of episodes")
-        return found
 
 
 SHOWN = (

@@ -12,6 +12,9 @@
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
 | `environments` | S2's means over the orders |
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences |
+| `runs` | how many of the registered runs of an arm these tables are of |
+
+analysis.json has the commit of this analysis, and what all runs have in common: their commit, catalog and versions.
 """
 
 from collections.abc import Sequence
@@ -20,8 +23,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import stats
-from study import CONTRASTS, IMITATION, S1_ARMS, STARTERS, environments
+from study import CONTRASTS, IMITATION, RUNS, S1_ARMS, STARTERS, environments
 
+from ecomlab.files import read_json, write_json
+from ecomlab.lab.provenance import merged, provenance
 from ecomlab.seeding import rng
 
 HERE = Path(__file__).resolve().parent
@@ -46,6 +51,21 @@ def ends(results: Path, part: str = "S1") -> pd.DataFrame:
         arm, starter, seed = file.parent.name.rsplit("-", 2)
         found.append(pd.read_csv(file).assign(arm=arm, starter=starter, seed=int(seed)))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def finished(results: Path) -> pd.DataFrame:
+    """Count the registered runs of each part, starter and arm, and those of which the tables are."""
+    rows = [
+        {
+            "part": run.part,
+            "starter": run.starter,
+            "arm": run.arm,
+            "done": (results / run.name / "end.csv").is_file(),
+        }
+        for run in RUNS
+    ]
+    counts = pd.DataFrame(rows).groupby(["part", "starter", "arm"], sort=False).done
+    return counts.agg(registered="size", finished="sum").reset_index()
 
 
 def by_seed(table: pd.DataFrame, decoding: str, levels: Sequence[int]) -> pd.DataFrame:
@@ -271,6 +291,7 @@ def main() -> None:
         return
     followed = curves(results)
     made = {
+        "runs": finished(results),
         "success": success(results, table),
         "contrasts": contrasts(table, followed),
         "mended": mended(results),
@@ -284,6 +305,9 @@ def main() -> None:
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
         if len(one) < 200:
             print(f"{name}\n{one.round(3).to_string(index=False)}\n")
+    records = {run.name: read_json(results / run.name / "provenance.json") for run in RUNS}
+    common = merged({name: record for name, record in records.items() if record})["common"]
+    write_json(HERE / "analysis.json", {**provenance({}), "data": common})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ecomlab.training import metrics
 
-LAPTOP = Path(__file__).resolve().parents[1] / "laptop" / "train.toml"
+CONFIG = Path(__file__).resolve().parents[1] / "quick" / "train.toml"
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def main() -> None:
     for device, name in devices.items():
         folder = arguments.out.resolve() / f"run-{device}-{arguments.steps}"
         changed = {"out": str(folder), "steps": arguments.steps, "eval_every": 0, "eval_episodes": 1}
-        command = [sys.executable, "-m", "ecomlab", "train", "--config", str(LAPTOP)]
+        command = [sys.executable, "-m", "ecomlab", "train", "--config", str(CONFIG)]
         for setting, value in changed.items():
             command += ["--set", f"{setting}={json.dumps(value)}"]  # which is TOML too
         hidden = {} if device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}

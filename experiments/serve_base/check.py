@@ -46,7 +46,7 @@ SERVE = "import sys; from transformers.cli.transformers import main; sys.argv[0]
 
 
 def main() -> None:
-    """Play and compare; the exit code is 1 if an episode differs."""
+    """Play and compare; the exit code is 1 if an episode differs, and not in how an invalid message arrives alone."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -85,7 +85,8 @@ def main() -> None:
     }
     write_json(chosen.out, found)
     print(json.dumps(found, indent=1))
-    sys.exit(0 if found["text"]["separated"]["same"] == len(jobs) else 1)
+    alike = found["text"]["separated"]
+    sys.exit(0 if alike["same"] + alike["invalid in both"] == len(jobs) else 1)
 
 
 def through(answerer: Answerer, jobs: Sequence[Job], shop: Any) -> "dict[tuple[str, int], Transcript]":
@@ -107,6 +108,7 @@ def summed(answerer: "Counting", theirs: Any, ours: Any, envs: Sequence[str]) ->
     return {
         "episodes": len(theirs),
         "same": sum(row["same"] for row in rows),
+        "invalid in both": sum(row["invalid in both"] for row in rows),
         "requests": answerer.requests,
         "read as other tokens": answerer.other,
         "seconds": round(sum(one.usage["agent"].seconds for one in theirs.values()), 1),
@@ -202,15 +204,17 @@ def compared(env: str, theirs: Any, ours: Any) -> dict[str, Any]:
     """Compare an environment's episodes: messages but the ids of calls, and scores."""
     pairs = [(theirs[key], ours[key]) for key in theirs if key[0] == env]
     same = [said(one) == said(other) for one, other in pairs]
+    differ = [pair for pair, equal in zip(pairs, same, strict=True) if not equal]
     right = [[one.score.correct for one in pair] for pair in pairs]
     return {
         "env": env,
         "episodes": len(pairs),
         "same": sum(same),
+        "invalid in both": sum(one.end == other.end == "invalid" for one, other in differ),
         "correct, served": sum(one for one, _ in right),
         "correct, here": sum(other for _, other in right),
         "unscored": sum(bool(one.unscored) for pair in pairs for one in pair),
-        "differ": [one.job.seed for (one, _), equal in zip(pairs, same, strict=True) if not equal],
+        "differ": [one.job.seed for one, _ in differ],
     }
 
 

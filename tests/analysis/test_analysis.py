@@ -21,7 +21,6 @@ from ecomlab import files, style
 from ecomlab.analysis import (
     capability_plots,
     cascade_plots,
-    cascades,
     curriculum_plots,
     env_plots,
     plots,
@@ -242,16 +241,14 @@ def every_figure():
     asked = statistics.understood(
         tables.load_understanding(ROOT / "experiments/certificate/certificate.json")
     )
-    parts = tables.load_parts(ROOT / "experiments/laptop/parts.csv")
+    parts = tables.load_parts(ROOT / "experiments/quick/parts.csv")
     played = tables.load_played(ROOT / CASCADE / "played.csv")
-    pairs = tables.load_effect(ROOT / CASCADE / "effect.csv")
-    effects, gained = cascades.planted(pairs), cascades.gained(pairs)
     lacking = statistics.with_bounds(tables.load_depth(ROOT / "experiments/certificate/certificate.json"))
     moved = tables.load_axes_alone(
         [ROOT / f"experiments/frontier/axes_{one}.csv" for one in ("novice", "base")]
     )
     scripted, runs = statistics.frontiers(table, ["perturbed"]), statistics.run_frontiers(evaluation)
-    players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/serve_base/frontier.json")])
+    players = pd.concat([scripted, tables.load_frontier(ROOT / "experiments/starters/frontiers/base.json")])
     curves, success, contrasts, mended, orders = study_tables()
     sizes = tables.load_catalog_scale(ROOT / "experiments/catalog_scale/results.csv")
     return {
@@ -264,7 +261,6 @@ def every_figure():
         "frontier": partial(capability_plots.capability, players, runs),
         "understanding": partial(capability_plots.understanding, asked),
         "cascade": partial(cascade_plots.error_cascade, played),
-        "mending": partial(cascade_plots.error_mending, played, effects, gained),
         "depth": partial(env_plots.depth, lacking),
         "alone": partial(env_plots.alone, moved),
         "sizes": partial(scale_plots.catalog_scale, sizes),
@@ -276,7 +272,7 @@ def every_figure():
 
 FIGURES = (
     "growth", "ratio", "scaling", "certificate", "axes", "parts", "frontier", "understanding", "cascade",
-    "mending", "depth", "alone", "sizes", "curriculum", "orders", "mended",
+    "depth", "alone", "sizes", "curriculum", "orders", "mended",
 )  # fmt: skip
 
 
@@ -472,7 +468,7 @@ def test_a_player_of_a_certificate_holds_what_the_search_would_say(tmp_path):
         (lambda t, e: capability_plots.capability(CART, statistics.run_frontiers(e), "CRAT"), "'CART'"),
         (lambda t, e: tables.chosen(t, "toy", collection="C8"), "'C8'"),
         (lambda t, e: tables.load_played(Path("gone")), "played.py"),
-        (lambda t, e: tables.load_effect(Path("gone")), "effect.py"),
+        (lambda t, e: tables.load_study(Path("gone")), "analyse.py"),
         (lambda t, e: tables.load_parts(Path("gone")), "parts.py"),
     ],
 )

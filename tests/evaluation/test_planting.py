@@ -227,24 +227,22 @@ def test_kinds_of_one_task_count_as_one_draw() -> None:
 
 
 @pytest.fixture
-def effect(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(str(FOLDER))
-    yield importlib.import_module("effect")
-    for name in ("effect", "growing", "players"):
+    yield importlib.import_module("played")
+    for name in ("played", "growing", "players"):
         sys.modules.pop(name, None)
 
 
-def test_a_table_of_effects_that_was_stopped_goes_on_and_is_that_of_one_run(
-    effect: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_table_of_mistakes_that_was_stopped_goes_on_and_is_that_of_one_run(
+    script: ModuleType, tmp_path: Path
 ) -> None:
-    def run(table: Path, tasks: int) -> list[dict[str, str]]:
-        effect.main(
-            ["perturbed", "--levels", "1", "--size", "2000", "--tasks", str(tasks), "--out", str(table)]
-        )
+    def run(table: Path, levels: str) -> list[dict[str, str]]:
+        script.main(["perturbed", "--levels", levels, "--size", "2000", "--tasks", "6", "--out", str(table)])
         with table.open(newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
-    some = run(tmp_path / "parts.csv", 2)
-    whole = run(tmp_path / "once.csv", 3)
-    assert run(tmp_path / "parts.csv", 3) == whole and whole[: len(some)] == some
-    assert any(not row["why"] for row in whole) and any(row["why"] for row in whole)
+    some = run(tmp_path / "parts.csv", "1")
+    whole = run(tmp_path / "once.csv", "1,8")
+    assert run(tmp_path / "parts.csv", "1,8") == whole and whole[: len(some)] == some
+    assert {row["kind"] for row in whole} > {"none"}

@@ -12,13 +12,15 @@ from ecomlab.evaluation.result import as_markdown
 from ecomlab.evaluation.transcripts import player_of, read
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-HEADERS = sorted(
-    path
-    for pattern in ("smollm2/eval*/transcripts.jsonl", "smollm2/*.json", "serve_base/*.json")
-    for path in EXPERIMENTS.glob(pattern)
+PLAYED = (
+    "smollm2/eval/transcripts.jsonl",
+    "smollm2/*.json",
+    "serve_base/*.json",
+    "starters/frontiers/*.json",
 )
+HEADERS = sorted(path for pattern in PLAYED for path in EXPERIMENTS.glob(pattern))
 OUTDATED = tomllib.loads((EXPERIMENTS / "outdated.toml").read_text("utf-8"))
-REPORTS = ["smollm2/eval.json", "smollm2/eval_others.json", "serve_base/eval.json", "serve_base/greedy.json"]
+REPORTS = ["smollm2/eval.json", "serve_base/eval.json"]
 
 
 def header(path: Path) -> dict[str, object]:
@@ -40,7 +42,7 @@ def test_it_was_played_in_the_environments_that_ship_or_is_said_to_be_outdated(p
 
 def test_there_are_reports_of_both_models() -> None:
     folders = {path.relative_to(EXPERIMENTS).parts[0] for path in HEADERS if header(path)}
-    assert folders == {"smollm2", "serve_base"}
+    assert folders == {"smollm2", "serve_base", "starters"}
 
 
 @pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("bridges/*.json")), ids=lambda p: p.stem)
@@ -63,9 +65,8 @@ def test_a_report_is_what_its_json_draws(name: str) -> None:
     assert path.with_suffix(".md").read_text("utf-8") == drawn
 
 
-@pytest.mark.parametrize("name", ["eval", "eval_others"])
-def test_a_report_counts_the_episodes_of_its_transcripts(name: str) -> None:
-    found = json.loads((EXPERIMENTS / "smollm2" / f"{name}.json").read_text("utf-8"))
-    played = list(read(EXPERIMENTS / "smollm2" / name))
+def test_a_report_counts_the_episodes_of_its_transcripts() -> None:
+    found = json.loads((EXPERIMENTS / "smollm2" / "eval.json").read_text("utf-8"))
+    played = list(read(EXPERIMENTS / "smollm2" / "eval"))
     assert found["all"]["episodes"] == len({one.key for one in played})
     assert found["all"]["success"] == sum(one.score.correct for one in played) / len(played)

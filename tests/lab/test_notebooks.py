@@ -145,18 +145,18 @@ def test_the_figure_of_the_axes_is_drawn(tmp_path):
     assert drawn(tmp_path / "figures") == both_widths("axes", "axes", "environments")
 
 
-CERTIFICATE, LAPTOP = "experiments/certificate/certificate.json", "experiments/laptop"
-FRONTIER = "experiments/serve_base/frontier.json"
+CERTIFICATE, QUICK = "experiments/certificate/certificate.json", "experiments/quick"
+FRONTIER = "experiments/starters/frontiers/base.json"
 
 
 @pytest.mark.parametrize(
     ("name", "numbers", "read"),
     [
-        ("reward_parts", ["means"], {"table": f"{LAPTOP}/parts.csv"}),
+        ("reward_parts", ["means"], {"table": f"{QUICK}/parts.csv"}),
         (
             "capability_frontier",
             ["players", "runs"],
-            {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": LAPTOP},
+            {"certificate": CERTIFICATE, "frontier": FRONTIER, "ablation": QUICK},
         ),
         ("understanding", ["banks", "below"], {"certificate": CERTIFICATE}),
         ("catalog_scale", ["sizes"], {"table": "experiments/catalog_scale/results.csv"}),
@@ -174,13 +174,18 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
     """All of them are drawn by tests/analysis, which takes some seconds a drawing."""
     folder = tmp_path / "cascade"
     shutil.copytree(ROOT / "experiments" / "cascade", folder, ignore=shutil.ignore_patterns("*.py", "__*"))
-    for name in ("played.csv", "effect.csv"):
-        rows = (folder / name).read_text("utf-8").splitlines(keepends=True)
-        kept = [row for row in rows if row.startswith(("player,", "novice,", "adaptive,"))]
-        (folder / name).write_text("".join(kept), "utf-8")
+    rows = (folder / "played.csv").read_text("utf-8").splitlines(keepends=True)
+    kept = [row for row in rows if row.startswith(("player,", "novice,", "adaptive,"))]
+    (folder / "played.csv").write_text("".join(kept), "utf-8")
     run("fig_error_cascade", tmp_path, folder=str(folder), out=str(tmp_path / "figures"))
-    figures = both_widths("error_mending", "planted", "gained") + both_widths("error_cascade")
-    assert drawn(tmp_path / "figures") == sorted(figures)
+    assert drawn(tmp_path / "figures") == both_widths("error_cascade", "first")
+
+
+def test_the_figures_of_the_study_are_drawn_from_its_tables(tmp_path):
+    out = tmp_path / "figures"
+    run("fig_curriculum", tmp_path, folder=str(ROOT / "experiments" / "frontier"), out=str(out))
+    names = {"curriculum": "primary", "environments": "orders", "mending": "mended"}
+    assert drawn(out) == sorted(file for name, table in names.items() for file in both_widths(name, table))
 
 
 DAY: dict[str, dict[str, Any]] = {

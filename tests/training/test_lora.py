@@ -1,12 +1,9 @@
 """LoRA on a shipped policy: its base stays, a kill loses nothing, and its checkpoint is a whole policy. The committed
 sweeps of two arms begin, and what compares their tables counts as a reader would."""
 
-import importlib.util
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import torch
 from runs import SECONDS, Killed, kill_at, rows_of, run_to_end
@@ -70,48 +67,15 @@ def test_killed_it_goes_on_bit_for_bit(run: Path, tmp_path: Path) -> None:
     assert one == two
 
 
-@pytest.mark.parametrize("arm", ["all", "lora"])
-def test_a_committed_sweep_begins(arm: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quick", "collections"])
+def test_a_committed_sweep_begins(name: str, tmp_path: Path) -> None:
     """One step of its first run, made small."""
-    plan = sweep.load(ROOT / "experiments" / "lora" / arm / "sweep.toml")
+    plan = sweep.load(ROOT / "experiments" / name / "sweep.toml")
     plan.check()
     given = dict(plan.runs()[0].given)
     more = given.pop("more")
     eval_blocks = {"eval_block": tuple(given["eval_block"])} if "eval_block" in given else {}
-    config = TrainConfig(**{**given, **more, **eval_blocks, **TINY, "steps": 1, "out": str(tmp_path / "run")})
-    assert bool(config.lora_rank) == (arm == "lora")
+    small = {**TINY, "eval_at": (), "steps": 1, "out": str(tmp_path / "run")}
+    config = TrainConfig(**{**given, **more, **eval_blocks, **small})
     run_to_end(config)
     assert (tmp_path / "run" / "done.json").exists()
-
-
-def test_arms_differ_in_what_is_compared_alone() -> None:
-    one, two = (sweep.load(ROOT / "experiments" / "lora" / arm / "sweep.toml") for arm in ("lora", "all"))
-    for first, second in zip(one.runs(), two.runs(), strict=True):
-        flat = [{**run.given, **run.given["more"], "more": 0, "out": 0} for run in (first, second)]
-        assert {name for name in flat[0] if flat[0][name] != flat[1][name]} == {"lora_rank", "lr"}
-
-
-def test_the_effect_of_an_arm_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Three seeds that differ by .1, .2 and .3: a mean of .2, and 4.303 x .1 / sqrt(3) either way."""
-    spec = importlib.util.spec_from_file_location("effect", ROOT / "experiments" / "lora" / "effect.py")
-    assert spec and spec.loader
-    effect = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(effect)
-    for arm, gain in (("lora", 0.1), ("all", 0.0)):
-        source = ROOT / "experiments" / "laptop"
-        (tmp_path / arm).mkdir()
-        for name in ("train.csv", "eval.csv"):
-            table = pd.read_csv(source / name)
-            table = table[(table.schedule == "adaptive") & (table.seed < 3)]
-            if name == "eval.csv":
-                table = table.assign(success=0.5 + gain * (table.seed + 1))
-            table.to_csv(tmp_path / arm / name, index=False)
-    effect.main(tmp_path)
-    table = pd.read_csv(tmp_path / "effect.csv")
-    assert (table.seeds == 3).all() and set(table.d) >= {"0", "4", "mean"}
-    assert table.lora.tolist() == [0.7] * len(table) and table["all"].tolist() == [0.5] * len(table)
-    assert table.low.tolist() == pytest.approx([0.2 - 4.3027 * 0.1 / 3**0.5] * len(table), abs=1e-4)
-    assert "second" not in capsys.readouterr().out
-    shutil.rmtree(tmp_path / "all")
-    with pytest.raises(Exception, match="all"):
-        effect.main(tmp_path)

@@ -648,7 +648,7 @@ def test_runs_beside_each_other_evaluate_their_starter_once(
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="another kind of processor rounds otherwise")
 def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
-    """In its columns, to the byte. first_steps.csv is of experiments/laptop's adaptive schedule and seed 0,
+    """In its columns, to the byte. first_steps.csv is of the default settings (adaptive, seed 0),
     made at 4fdb7452 by the torch sampler, with the vectors that every x86 processor has. It has no evaluation."""
     settings = {"out": str(tmp_path / "run"), "steps": 2, "eval_every": 0, "eval_difficulties": (0,)}
     code = "from ecomlab import TrainConfig, train; "
