@@ -14,7 +14,8 @@
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences |
 | `runs` | how many of the registered runs of an arm these tables are of |
 
-analysis.json has the commit of this analysis, and what all runs have in common: their commit, catalog and versions.
+TABLES.md shows the main ones (`shown.py`); docs/curriculum.md includes it. analysis.json has the commit of this
+analysis, and what all runs have in common: their commit, catalog and versions.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy import stats
+from shown import PRIMARY, as_markdown
 from study import CONTRASTS, IMITATION, RUNS, S1_ARMS, STARTERS, environments
 
 from ecomlab.files import read_json, write_json
@@ -40,6 +42,7 @@ OTHERS = tuple(
     if not {("adaptive", arm), (arm, "adaptive")} & set(CONTRASTS) and arm != "adaptive"
 )
 """Secondary contrasts: all other arms, imitation too, against adaptive."""
+
 MENDED = (("adaptive", "static-4-6"), ("adaptive", "start"), ("prefix", "adaptive"))
 """Contrasts of S4; the first is primary, at level 1."""
 
@@ -137,7 +140,7 @@ def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
                 rows.append({**said, "decoding": "sampled", "levels": "0-6, equal tokens", **found})
     made = pd.DataFrame(rows)
     primary = (made.decoding == "sampled") & (made.levels == "0-6")
-    primary &= made.contrast.isin([f"{one} - {other}" for one, other in CONTRASTS])
+    primary &= made.contrast.isin(PRIMARY)
     made.loc[primary, "holm"] = made[primary].groupby("starter").p.transform(holm)
     return made
 
@@ -305,6 +308,7 @@ def main() -> None:
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
         if len(one) < 200:
             print(f"{name}\n{one.round(3).to_string(index=False)}\n")
+    (HERE / "TABLES.md").write_text(as_markdown(made), "utf-8")
     records = {run.name: read_json(results / run.name / "provenance.json") for run in RUNS}
     common = merged({name: record for name, record in records.items() if record})["common"]
     write_json(HERE / "analysis.json", {**provenance({}), "data": common})

@@ -24,9 +24,11 @@ from ecomlab.training.schedule import Draw
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments/frontier"))
 
+import again
 import analyse
 import composition
 import gates
+import shown
 import simulate
 import study
 import trials
@@ -178,6 +180,49 @@ def test_mended_mistakes_are_compared_on_common_pairs(tmp_path: Path) -> None:
     assert made.difference.to_list() == [0.5, 1.0, -1.0]
     low, high = made[["low", "high"]].loc["adaptive - static-4-6"]
     assert low == 0 and high == 1, "of two tasks one or the other may be drawn twice"
+
+
+def test_the_committed_tables_hold_every_run_that_they_count() -> None:
+    """What is shown is what is in results/, whatever has been made since the tables were."""
+    folder = Path(analyse.__file__).parent
+    runs = pd.read_csv(folder / "runs.csv").set_index(["part", "starter", "arm"])
+    assert runs.registered.sum() == len(study.RUNS) and (runs.finished <= runs.registered).all()
+    followed = pd.read_csv(folder / "curves.csv").groupby(["starter", "arm"]).seed.nunique()
+    for (starter, arm), count in followed.items():
+        assert runs.finished["S1", starter, arm] == count, (starter, arm)
+    page = (folder / "TABLES.md").read_text("utf-8")
+    assert f"{runs.finished.sum()} of the {len(study.RUNS)} registered runs are done" in page
+
+
+def test_tables_in_markdown_by_hand() -> None:
+    row = pd.Series({"difference": -0.0432, "success": 0.5, "low": -0.1, "high": 0.0139})
+    assert shown.interval(row) == "-.043 [-.100, +.014]"
+    assert shown.interval(row.replace(-0.1, np.nan), "success") == ".500"
+    assert [shown.number(value) for value in (1.0, 0.04, np.nan)] == ["1.000", ".040", ""]
+    assert shown.grid("A.", "b", ["c", "d"], [[1, 2]]) == "**A.** b\n\n| c | d |\n| --- | --- |\n| 1 | 2 |\n"
+    runs = pd.DataFrame({"arm": ["x", "y"], "starter": "z", "registered": 5, "finished": [5, 3]})
+    assert shown.finished(runs) == "8 of the 10 registered runs are done (y from z 3 of 5).\n"
+
+
+def test_a_run_that_is_made_again_is_compared_table_by_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(run for run in study.RUNS if run.name == "S1/imitate-singles-novice-0")
+    there, work = tmp_path / "committed", tmp_path / "work"
+    for name in ("end.csv", "steps.csv", "provenance.json"):
+        (there / "results" / run.name).mkdir(parents=True, exist_ok=True)
+        (there / "results" / run.name / name).write_text("then")
+
+    def keep(run: Any, policy: Any, folder: Path, results: Path, shop: Any) -> None:
+        (results / run.name).mkdir(parents=True)
+        for name, text in {"end.csv": "then", "steps.csv": "now", "provenance.json": "now"}.items():
+            (results / run.name / name).write_text(text)
+
+    monkeypatch.setattr(again, "HERE", there)
+    monkeypatch.setattr(again, "keep", keep)
+    monkeypatch.setattr(again, "imitated", lambda run, folder, shop: "policy")
+    monkeypatch.setattr(again, "save_policy", lambda folder, policy: None)
+    assert again.again(run, work, None) == {"end.csv": True, "steps.csv": False}  # type: ignore[arg-type]
 
 
 def test_the_quick_ablation_and_its_benchmark_are_on_the_axes_of_composition(tmp_path: Path) -> None:
