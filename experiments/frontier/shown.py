@@ -31,7 +31,9 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
 def finished(runs: pd.DataFrame) -> str:
     """Say how many runs are done, and which arms lack some."""
     left = runs[runs.finished < runs.registered]
-    lacking = "; ".join(f"{r.arm} from {r.starter} {r.finished} of {r.registered}" for r in left.itertuples())
+    lacking = "; ".join(
+        f"{said(r.arm)} from {r.starter} {r.finished} of {r.registered}" for r in left.itertuples()
+    )
     done = f"{runs.finished.sum()} of the {runs.registered.sum()} registered runs are done"
     return f"{done}{f' ({lacking})' if lacking else ''}.\n"
 
@@ -43,7 +45,7 @@ def primary(contrasts: pd.DataFrame) -> str:
         "Success over levels 0 to 6, sampled, at the end of the run; paired by seed, two-sided t.",
         ["starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm"],
         [
-            [r.starter, r.contrast, r.seeds, interval(r), number(r.p), number(r.holm)]
+            [r.starter, said(r.contrast), r.seeds, interval(r), number(r.p), number(r.holm)]
             for _, r in contrasts[contrasts.holm.notna()].iterrows()
         ],
     )
@@ -55,7 +57,7 @@ def otherwise(contrasts: pd.DataFrame) -> str:
     rows = []
     for (starter, contrast), mine in chosen.groupby(["starter", "contrast"], sort=False):
         of = {(r.levels, r.decoding): interval(r) for _, r in mine.iterrows()}
-        rows.append([starter, contrast, *(of.get(form, "") for form in OTHERWISE)])
+        rows.append([starter, said(contrast), *(of.get(form, "") for form in OTHERWISE)])
     forms = [f"{'levels ' * (levels == '7-8')}{levels}, {decoding}" for levels, decoding in OTHERWISE]
     return grid("The same contrasts otherwise.", "Not corrected.", ["starter", "contrast", *forms], rows)
 
@@ -67,7 +69,7 @@ def ends(success: pd.DataFrame, curves: pd.DataFrame) -> str:
     for (starter, arm), mine in success.groupby(["starter", "arm"], sort=False):
         of = {(r.levels, r.decoding): interval(r, "success") for _, r in mine.iterrows()}
         spent = f"{tokens[starter, arm] / 1e6:.2f}" if (starter, arm) in tokens else ""
-        rows.append([starter, arm, mine.seeds.max(), *(of[form] for form in ENDS), spent])
+        rows.append([starter, said(arm), mine.seeds.max(), *(of[form] for form in ENDS), spent])
     return grid(
         "Success after training.",
         "Mean over seeds [95%]; *start* is before training; tokens are all that were sampled in training.",
@@ -84,7 +86,7 @@ def by_steps(table: pd.DataFrame, starter: str) -> str:
         f"Success by the exact number of composed steps, from {starter}.",
         "Sampled, mean over seeds.",
         ["arm", *map(str, shares.columns)],
-        [[arm, *map(number, row)] for arm, row in shares.iterrows()],
+        [[said(arm), *map(number, row)] for arm, row in shares.iterrows()],
     )
 
 
@@ -110,6 +112,11 @@ def mended(table: pd.DataFrame) -> str:
             for _, r in table.iterrows()
         ],
     )
+
+
+def said(arms: str) -> str:
+    """Call the arm *singles* otherwise than the starter of that name."""
+    return " - ".join("single steps" if arm == "singles" else arm for arm in arms.split(" - "))
 
 
 def grid(title: str, note: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
