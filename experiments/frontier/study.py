@@ -4,6 +4,7 @@ make study                      # all that is not done, from a worktree at the r
 make study ARGS=--dry-run       # runs and hours by arm
 make study ARGS="--only S1/"    # one part
 python study.py pilot           # before: one run of each kind with a seed of no other, for its seconds
+python study.py fresh           # registered later: three arms with seeds that no gate had (REGISTERED.md, Corrections)
 """
 
 import sys
@@ -82,7 +83,17 @@ PILOTS = [
     and run.arm in ("adaptive", "imitate-compositions", "7-environments")
 ]
 
+FRESH_SEEDS = range(3, MORE)
+"""Seeds that no gate had."""
+FRESH = [
+    Run("fresh", arm, starter, seed, {**CHOSEN, **S1_ARMS[arm], "eval_every": 32})
+    for seed, starter, arm in product(range(SEEDS, MORE), STARTERS, S1_ARMS)
+    if arm in ("static-0-6", "static-4-6", "singles")
+]
+"""The other arms of the primary contrasts with the seeds that adaptive and prefix have more."""
+
 if __name__ == "__main__":
-    pilot = sys.argv[1:2] == ["pilot"]
-    del sys.argv[1 : 1 + pilot]
-    main(PILOTS if pilot else RUNS, __doc__ or "")
+    others = {"pilot": PILOTS, "fresh": FRESH}
+    chosen = others.get(sys.argv[1]) if sys.argv[1:] else None
+    del sys.argv[1 : 1 + (chosen is not None)]
+    main(RUNS if chosen is None else chosen, __doc__ or "")
