@@ -23,8 +23,6 @@ from ecomlab.style import (
 
 ARMS = ("single steps", "static-4-6", "static-0-6", "adaptive", "prefix")
 """Arms of the primary contrasts, in the order of the legend."""
-SAID = {"singles": "single steps"}
-"""What an arm is called, where a starter has its name."""
 MARKS = ("o", "s")
 """Of the two starters."""
 
@@ -39,12 +37,11 @@ def curriculum(
     width: Width = "page",
 ) -> Figure:
     """Draw five claims: success while `starter` trains (what saturates); groups with non-zero advantage while the
-    `other` starter does (what starves); the highest level drawn (what grows); success of `starter` at levels that no
-    arm draws (what goes further); and the primary contrasts of both (what does better).
+    `other` starter does (what starves); the top of the window (what grows); success of `starter` at levels that none of
+    these arms draws (what goes further); and the primary contrasts of both (what does better).
 
     The tables are those of experiments/frontier/analyse.py.
     """
-    curves, success = (table.assign(arm=table.arm.replace(SAID)) for table in (curves, success))
     figure, page = canvas(width, 4.5, 6.9)
     rows = places_of(figure.add_gridspec(2 if page else 3, 1))
     above = [figure.add_subplot(one) for one in places_of(rows[0].subgridspec(1, 3 if page else 2))]
@@ -54,16 +51,16 @@ def curriculum(
     looks = {arm: current().look(arm) for arm in ARMS}
     runs = curves[curves.arm.isin(looks)].assign(schedule=curves.arm, collection="C1")
     for ax, name, value, label, asked in (
-        (panels[0], starter, "success", "success, d = 0–6", "What saturates?"),
+        (panels[0], starter, "success", "success, d = 0, 2, 4, 6", "What saturates?"),
         (panels[1], other, "mixed", "groups with\nnon-zero advantage", "What starves?"),
-        (panels[2], starter, "level", "highest level drawn", "What grows?"),
+        (panels[2], starter, "level", "top of the window", "What grows?"),
     ):
         mine = runs[(runs.starter == name) & runs[value].notna()]
         lines(ax, mine if value != "level" else mine[mine.arm == "adaptive"], "step", value, looks)
         ax.set(ylabel=label, title=f"{asked}\n(from {name})")
     far = success[(success.levels == "7-8") & (success.decoding == "sampled") & (success.starter == starter)]
     _by_arm(panels[3], far.set_index("arm"), {"start": next(iter(UNTRAINED_LOOK.values())), **looks})
-    panels[3].set(xlabel="success, d = 7–8,\nnever drawn", title=f"What goes further?\n(from {starter})")
+    panels[3].set(xlabel="success, d = 7 and 8", title=f"What goes further?\n(from {starter})")
     _differences(panels[4], contrasts[contrasts.holm.notna()], (starter, other))
     panels[4].set_title("What does better?\n ")  # the second line is the legend's
     for axis in (panels[0].yaxis, panels[1].yaxis, panels[3].xaxis):
@@ -88,16 +85,22 @@ def _by_arm(ax: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
 
 
 def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> None:
-    """Draw a row for each contrast: differences from both starters in percentage points, filled where p is below .05
-    after the correction of Holm, or where nothing was corrected."""
+    """Draw a row for each contrast: differences from both starters in percentage points, filled where all registered
+    runs are done and p is below .05 after Holm's correction."""
     names = list(dict.fromkeys(rows.contrast))
-    in_rows(ax, [" −\n".join(SAID.get(arm, arm) for arm in name.split(" - ")) for name in names])
+    in_rows(ax, [" −\n".join(name.split(" - ")) for name in names])
     shades = ((0.1, 0.1, 0.1), (0.5, 0.5, 0.5))
     for side, (starter, shade, mark) in enumerate(zip(starters, shades, MARKS, strict=True)):
         for place, name in enumerate(names):
             for one in rows[(rows.starter == starter) & (rows.contrast == name)].itertuples():
                 bounds = [100 * value for value in (one.difference, one.low, one.high)]
-                dots(ax, [place + 0.24 * (side - 0.5)], bounds, (shade, mark), full=one.holm < 0.05)
+                dots(
+                    ax,
+                    [place + 0.24 * (side - 0.5)],
+                    bounds,
+                    (shade, mark),
+                    full=one.holm < 0.05 and one.seeds == one.of,
+                )
     ax.axvline(0, color=".3", linewidth=0.6)
     ax.set_xlabel("difference, d = 0–6, percentage points")
     handles = [
@@ -152,7 +155,7 @@ def mending(mended: pd.DataFrame, width: Width = "page") -> Figure:
     figure, page = canvas(width, 2.0, 3.6)
     panels = panels_of(figure, (1, len(levels)) if page else (len(levels), 1))
     for ax, level in zip(panels, levels, strict=True):
-        _differences(ax, mended[mended.level == level].assign(holm=0.0), starters)
+        _differences(ax, mended[mended.level == level].assign(holm=1.0, of=0), starters)
         ax.set(xlabel=f"mended, d = {level}, percentage points")
     lettered(panels)
     return figure

@@ -311,7 +311,8 @@ def load_catalog_scale(path: str | Path) -> pd.DataFrame:
 
 
 STUDY = (
-    "runs", "success", "contrasts", "curves", "by_steps", "slopes", "company", "environments", "mended",
+    "runs", "success", "contrasts", "fresh", "health", "curves", "by_steps", "slopes", "company", "environments",
+    "mended",
 )  # fmt: skip
 """Tables of the registered study; experiments/frontier/analyse.py says what each holds."""
 

@@ -1,12 +1,15 @@
 """The registered analyses, from results/: primary and secondary contrasts, success by steps, environments, cascades.
 
-    python experiments/frontier/gates.py planted    # before: what the starters mend, for S4
-    python experiments/frontier/analyse.py          # writes TABLE.csv beside this file, and prints them
+    python experiments/frontier/gates.py planted           # before: the starters on the tasks of S4,
+    python experiments/frontier/gates.py levels            # and on the final tasks of S1
+    python experiments/frontier/analyse.py                 # writes TABLE.csv beside this file
 
 | table | rows |
 |---|---|
-| `contrasts` | S1's differences between arms, paired by seed; `holm` marks the primary ones |
+| `contrasts` | S1's differences between arms, paired by seed (`of` so many registered); `holm` marks the primary ones |
+| `fresh` | the primary contrasts on seeds that no gate had |
 | `success` | S1's success after training, by starter and arm |
+| `health` | what S1's runs drew, which steps had an update, truncation, alarms |
 | `curves` | S1's runs by evaluation: success, tokens, groups with non-zero advantage, the highest level drawn |
 | `by_steps` | S1's success by starter, arm and the exact number of composed steps |
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
@@ -18,14 +21,16 @@ TABLES.md shows the main ones (`shown.py`); docs/curriculum.md includes it. anal
 analysis, and what all runs have in common: their commit, catalog and versions.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import stats
-from shown import PRIMARY, as_markdown
-from study import CONTRASTS, IMITATION, RUNS, S1_ARMS, STARTERS, environments
+from shown import as_markdown, said
+from study import CONTRASTS, FRESH, FRESH_SEEDS, IMITATION, RUNS, S1_ARMS, STARTERS, environments
+from trials import Run
 
 from ecomlab.files import read_json, write_json
 from ecomlab.lab.provenance import merged, provenance
@@ -47,12 +52,20 @@ MENDED = (("adaptive", "static-4-6"), ("adaptive", "start"), ("prefix", "adaptiv
 """Contrasts of S4; the first is primary, at level 1."""
 
 
-def ends(results: Path, part: str = "S1") -> pd.DataFrame:
+def done(results: Path, runs: Iterable[Run] = RUNS, file: str = "end.csv") -> Iterator[tuple[Run, Path]]:
+    """Yield the runs that have this file, with its place."""
+    for run in runs:
+        if (path := results / run.name / file).exists():
+            yield run, path
+
+
+def ends(results: Path, part: str = "S1", runs: Iterable[Run] = RUNS) -> pd.DataFrame:
     """Read the final measurements of a part's finished runs: a row per arm, starter, seed, block and cell."""
-    found = []
-    for file in sorted((results / part).glob("*/end.csv")):
-        arm, starter, seed = file.parent.name.rsplit("-", 2)
-        found.append(pd.read_csv(file).assign(arm=arm, starter=starter, seed=int(seed)))
+    found = [
+        pd.read_csv(path).assign(arm=run.arm, starter=run.starter, seed=run.seed)
+        for run, path in done(results, runs)
+        if run.part == part
+    ]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 
 
@@ -79,13 +92,13 @@ def by_seed(table: pd.DataFrame, decoding: str, levels: Sequence[int]) -> pd.Dat
 
 def compared(one: pd.Series, other: pd.Series) -> dict[str, float]:
     """Compare two arms over the seeds that both have: mean difference, 95% interval and p of a paired t test."""
-    difference = (one - other).dropna()
+    difference = (one - other).dropna().round(12)
     n = len(difference)
     if n < 2:
         return {"seeds": n, "difference": difference.mean(), "low": np.nan, "high": np.nan, "p": np.nan}
-    half = stats.t.ppf(0.975, n - 1) * difference.std(ddof=1) / np.sqrt(n)
-    p = stats.ttest_1samp(difference, 0).pvalue
-    mean = difference.mean()
+    mean, spread = difference.mean(), difference.std(ddof=1)
+    half = stats.t.ppf(0.975, n - 1) * spread / np.sqrt(n)
+    p = stats.ttest_1samp(difference, 0).pvalue if spread else float(mean == 0)
     return {"seeds": n, "difference": mean, "low": mean - half, "high": mean + half, "p": float(p)}
 
 
@@ -99,11 +112,8 @@ def holm(p: pd.Series) -> pd.Series:
 def success(results: Path, table: pd.DataFrame) -> pd.DataFrame:
     """Tabulate each arm's success after training, mean over seeds with Student's 95% interval; *start* is before."""
     starts = [
-        pd.read_csv(results / f"start-{starter}-{block}.csv").assign(
-            arm="start", starter=starter, seed=0, block=block
-        )
+        pd.read_csv(results / f"start-levels-{starter}.csv").assign(arm="start", starter=starter, seed=0)
         for starter in STARTERS
-        for block in (0, 1)
     ]
     rows = []
     for decoding in DECODINGS:
@@ -121,7 +131,9 @@ def success(results: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
-    """Make the primary contrasts (sampled, levels 0 to 6; Holm within a starter), and uncorrected secondary ones."""
+    """Make the primary contrasts (sampled, levels 0 to 6; Holm within a starter), and uncorrected secondary ones. `of`
+    counts the seeds for which both arms are registered."""
+    registered = Counter((run.starter, run.arm) for run in RUNS if run.part == "S1")
     sides = {
         (decoding, levels): by_seed(table, decoding, RANGES[levels])
         for decoding in DECODINGS
@@ -130,7 +142,8 @@ def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for starter in STARTERS:
         for one, other in (*CONTRASTS, *OTHERS):
-            said = {"starter": starter, "contrast": f"{one} - {other}"}
+            of = min(registered[starter, arm] for arm in (one, other))
+            said = {"starter": starter, "contrast": f"{one} - {other}", "of": of}
             for (decoding, levels), success in sides.items():
                 if {(starter, one), (starter, other)} <= set(success.columns):
                     found = compared(success[starter, one], success[starter, other])
@@ -140,28 +153,69 @@ def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
                 rows.append({**said, "decoding": "sampled", "levels": "0-6, equal tokens", **found})
     made = pd.DataFrame(rows)
     primary = (made.decoding == "sampled") & (made.levels == "0-6")
-    primary &= made.contrast.isin(PRIMARY)
+    primary &= made.contrast.isin([f"{one} - {other}" for one, other in CONTRASTS])
     made.loc[primary, "holm"] = made[primary].groupby("starter").p.transform(holm)
     return made
+
+
+def fresh(results: Path) -> pd.DataFrame:
+    """Make the primary contrasts on the seeds that no gate had: those of S1, and the runs of part *fresh*."""
+    table = pd.concat([ends(results), ends(results, "fresh", FRESH)])
+    nothing = pd.DataFrame(columns=["starter", "contrast", "of", "seeds", "difference", *BOUNDS, "p", "holm"])
+    if table.empty or (table := table[table.seed.isin(FRESH_SEEDS)]).empty:
+        return nothing
+    success = by_seed(table, "sampled", RANGES["0-6"])
+    rows = [
+        {"starter": starter, "contrast": f"{one} - {other}", "of": len(FRESH_SEEDS),
+         **compared(success[starter, one], success[starter, other])}
+        for starter in STARTERS for one, other in CONTRASTS if {(starter, one), (starter, other)} <= {*success}
+    ]  # fmt: skip
+    made = pd.DataFrame(rows)
+    return made.assign(holm=made.groupby("starter").p.transform(holm)) if rows else nothing
+
+
+def health(results: Path) -> pd.DataFrame:
+    """Tabulate what the runs of reinforcement learning did, mean over an arm's seeds: the highest level drawn and the
+    window's last; shares of groups with non-zero advantage, of steps without any, of rollouts cut off; alarms."""
+    rows = []
+    for run, path in done(results, file="train.csv"):
+        if run.part != "S1":
+            continue
+        train = pd.read_csv(path)
+        steps = train.groupby("step").agg(kept=("kept", "sum"), high=("d", "max"))
+        alarms = path.with_name("alarms.txt")
+        rows.append(
+            {"starter": run.starter, "arm": run.arm, "seed": run.seed, "highest": steps.high.max(),
+             "window": train.d_high.iloc[-1], "above_6": int((steps.high > 6).sum()),
+             "mixed": train.kept.sum() / train.groups.sum(), "without": float((steps.kept == 0).mean()),
+             "truncated": train.truncated.sum() / train.rollouts.sum(),
+             "alarms": len(alarms.read_text("utf-8").splitlines()) if alarms.exists() else 0}
+        )  # fmt: skip
+    values = {name: (name, "mean") for name in ("window", "mixed", "without", "truncated", "alarms")}
+    groups = pd.DataFrame(rows).groupby(["starter", "arm"], sort=False)
+    return groups.agg(
+        seeds=("seed", "size"), highest=("highest", "max"), above_6=("above_6", "sum"), **values
+    ).reset_index()
 
 
 def curves(results: Path) -> pd.DataFrame:
     """Follow S1's runs of reinforcement learning: a row for each run and evaluation.
 
     `success` is sampled, over levels 0, 2, 4 and 6; `mixed` the share of groups with non-zero advantage since the
-    evaluation before, and `level` the highest that was drawn in the last step. `tokens` were sampled so far.
+    evaluation before, and `level` the highest that the window held at the last step. `tokens` were sampled so far.
     """
     found = []
-    for file in sorted((results / "S1").glob("*/train.csv")):
-        arm, starter, seed = file.parent.name.rsplit("-", 2)
+    for run, file in done(results, file="train.csv"):
+        if run.part != "S1":
+            continue
         train = pd.read_csv(file).groupby("step").agg(
-            tokens=("tokens_generated", "sum"), groups=("groups", "sum"), kept=("kept", "sum"), level=("d", "max")
+            tokens=("tokens_generated", "sum"), groups=("groups", "sum"), kept=("kept", "sum"), level=("d_high", "max")
         )  # fmt: skip
         measured = pd.read_csv(file.with_name("eval.csv")).query("decoding == 'sampled' and d <= 6")
         success = measured.groupby("step").success.mean()
         until = pd.cut(train.index, [-1, *success.index], labels=success.index)
         sums = train.groupby(until, observed=False)[["tokens", "groups", "kept"]].sum()
-        run = pd.DataFrame(
+        curve = pd.DataFrame(
             {
                 "success": success,
                 "tokens": sums.tokens.cumsum(),
@@ -169,7 +223,9 @@ def curves(results: Path) -> pd.DataFrame:
                 "level": train.level,
             }
         ).loc[success.index]
-        found.append(run.rename_axis("step").reset_index().assign(arm=arm, starter=starter, seed=int(seed)))
+        found.append(
+            curve.rename_axis("step").reset_index().assign(arm=run.arm, starter=run.starter, seed=run.seed)
+        )
     return pd.concat(found, ignore_index=True)
 
 
@@ -190,8 +246,9 @@ def at_equal_tokens(followed: pd.DataFrame, starter: str, one: str, other: str) 
 def by_steps(results: Path) -> pd.DataFrame:
     """Compute success by the exact number of composed steps: mean and standard deviation over seeds of an arm."""
     runs = []
-    for file in sorted((results / "S1").glob("*/steps.csv")):
-        arm, starter, seed = file.parent.name.rsplit("-", 2)
+    files = [(run.arm, run.starter, run.seed, path) for run, path in done(results, file="steps.csv")]
+    files += [("start", starter, 0, results / f"start-steps-{starter}.csv") for starter in STARTERS]
+    for arm, starter, seed, file in files:
         counts = pd.read_csv(file).groupby("steps")[["tasks", *DECODINGS]].sum()
         shares = counts[list(DECODINGS)].div(counts.tasks, axis=0).assign(tasks=counts.tasks)
         runs.append(shares.reset_index().assign(arm=arm, starter=starter, seed=seed))
@@ -246,13 +303,17 @@ def pairs_of(results: Path, arm: str, starter: str) -> pd.DataFrame:
     if arm == "start":
         found = pd.read_csv(results / f"start-planted-{starter}.csv")
     else:
-        files = sorted((results / "S1").glob(f"{arm}-{starter}-?/planted.csv"))
-        found = pd.concat([pd.read_csv(file).assign(run=int(file.parent.name[-1])) for file in files])
+        found = pd.concat(
+            pd.read_csv(path).assign(run=run.seed)
+            for run, path in done(results, file="planted.csv")
+            if (run.arm, run.starter) == (arm, starter)
+        )
     return found[~found.final]
 
 
 def mended(results: Path) -> pd.DataFrame:
-    """Compare shares mended on common pairs (task, turn, kind): a 95% bootstrap over seeds and tasks, by level."""
+    """Compare shares mended on common pairs (task, turn, kind): a 95% bootstrap over seeds and tasks, by level; and,
+    because that is narrow with few seeds, a two-sided t over the seeds' own differences (`p_seeds`)."""
     rows = []
     for starter in STARTERS:
         for one, other in MENDED:
@@ -264,10 +325,12 @@ def mended(results: Path) -> pd.DataFrame:
             for level, pairs in common.groupby("d"):
                 low, high = bootstrap(pairs.run, pairs.seed, pairs.mended * 1.0 - pairs.mended_other)
                 shares = [float(pairs[name].mean()) for name in ("mended", "mended_other")]
+                seeds = pairs.groupby("run")[["mended", "mended_other"]].mean()
+                p_seeds = compared(seeds.mended, seeds.mended_other)["p"]
                 rows.append(
                     {"starter": starter, "contrast": f"{one} - {other}", "level": level, "seeds": pairs.run.nunique(),
                      "pairs": len(pairs), "one": shares[0], "other": shares[1], "difference": shares[0] - shares[1],
-                     "low": low, "high": high}
+                     "low": low, "high": high, "p_seeds": p_seeds}
                 )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -286,6 +349,11 @@ def bootstrap(runs: pd.Series, tasks: pd.Series, values: pd.Series) -> tuple[flo
     return low, high
 
 
+def renamed(table: pd.DataFrame) -> pd.DataFrame:
+    """Call the arm *singles* otherwise than the starter of that name."""
+    return table.assign(**{name: table[name].map(said) for name in ("arm", "contrast") if name in table})
+
+
 def main() -> None:
     results = HERE / "results"
     table, second = ends(results), ends(results, "S2")
@@ -295,6 +363,8 @@ def main() -> None:
     followed = curves(results)
     made = {
         "runs": finished(results),
+        "fresh": fresh(results),
+        "health": health(results),
         "success": success(results, table),
         "contrasts": contrasts(table, followed),
         "mended": mended(results),
@@ -304,10 +374,9 @@ def main() -> None:
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
         made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}
         made["environments"] = over_orders({name: made[name] for name in ("slopes", "company")})
+    made = {name: renamed(one) for name, one in made.items()}
     for name, one in made.items():
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
-        if len(one) < 200:
-            print(f"{name}\n{one.round(3).to_string(index=False)}\n")
     (HERE / "TABLES.md").write_text(as_markdown(made), "utf-8")
     records = {run.name: read_json(results / run.name / "provenance.json") for run in RUNS}
     common = merged({name: record for name, record in records.items() if record})["common"]

@@ -5,6 +5,7 @@
     python experiments/frontier/gates.py long                   # 600 steps of each schedule, with the best settings
     python experiments/frontier/gates.py environments           # novice as it starts, all eight: for S2's gains
     python experiments/frontier/gates.py planted                # what the starters mend, on S4's tasks
+    python experiments/frontier/gates.py levels                 # the starters on S1's final tasks
     python experiments/frontier/gates.py table                  # gains over the starters: gates.csv, gates_skills.csv
 
 All draw levels 0 to 6 uniformly but the long ones. The first have equally many rollouts. A gain is success after
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from composition import measured, played
+from composition import by_steps, measured, played
 from trials import HERE, OWN, Run, environments, main, planted
 
 from ecomlab.catalog import load_shop
@@ -105,6 +106,17 @@ def start_environments() -> None:
     found.to_csv(HERE / "results/start-environments.csv", index=False, lineterminator="\n")
 
 
+def start_levels() -> None:
+    """Measure both starters on the tasks on which S1's runs are measured at their end."""
+    shop = load_shop()
+    for starter in STARTERS:
+        policy = load_policy(starter, shop, ["CART"])
+        found = {block: played(policy, shop, 192, block, "d =") for block in (0, 1)}
+        for name, of in (("levels", measured), ("steps", by_steps)):
+            table = pd.concat(of(tasks).assign(block=block) for block, tasks in found.items())
+            table.to_csv(HERE / f"results/start-{name}-{starter}.csv", index=False, lineterminator="\n")
+
+
 def start_planted() -> None:
     """Plant mistakes in the starters' own correct beginnings, on the tasks of S4."""
     shop = load_shop()
@@ -155,6 +167,7 @@ def skills(runs: Iterable[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows).rename_axis("name").reset_index()
 
 
+STARTS = {"environments": start_environments, "planted": start_planted, "levels": start_levels}
 STAGES = {"first": first, "second": second, "long": long}
 
 
@@ -162,10 +175,8 @@ if __name__ == "__main__":
     stage = sys.argv.pop(1) if len(sys.argv) > 1 else "table"
     if stage in STAGES:
         main(STAGES[stage](), __doc__ or "")
-    elif stage == "environments":
-        start_environments()
-    elif stage == "planted":
-        start_planted()
+    elif stage in STARTS:
+        STARTS[stage]()
     else:
         everything = [run for make in STAGES.values() for run in make()]
         gains = table(everything)

@@ -210,7 +210,7 @@ CASCADE, ROOT = "experiments/cascade", Path(__file__).resolve().parents[2]
 
 def study_tables():
     """Tables as experiments/frontier/analyse.py makes them: curves, success, contrasts."""
-    arms = ("singles", "static-4-6", "static-0-6", "adaptive", "prefix")
+    arms = ("single steps", "static-4-6", "static-0-6", "adaptive", "prefix")
     curves = pd.DataFrame(
         [
             {"arm": arm, "starter": starter, "seed": seed, "step": step, "success": 0.5 + step / 512, "mixed": 0.1,
@@ -225,7 +225,8 @@ def study_tables():
     pairs = [(arm, "adaptive") if arm == "prefix" else ("adaptive", arm) for arm in arms if arm != "adaptive"]
     contrasts = pd.DataFrame(
         [
-            {"starter": starter, "contrast": " - ".join(pair), "difference": 0.05, "low": 0.01, "high": 0.09, "holm": p}
+            {"starter": starter, "contrast": " - ".join(pair), "difference": 0.05, "low": 0.01, "high": 0.09, "holm": p,
+             "seeds": 5, "of": 5}
             for starter, p in (("singles", 0.2), ("novice", 0.01)) for pair in pairs
         ]
     )  # fmt: skip

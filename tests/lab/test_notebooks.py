@@ -184,8 +184,8 @@ def test_the_figure_of_error_cascades_is_drawn_from_two_of_its_players(tmp_path)
 def test_the_figures_of_the_study_are_drawn_from_its_tables(tmp_path):
     out = tmp_path / "figures"
     run("fig_curriculum", tmp_path, folder=str(ROOT / "experiments" / "frontier"), out=str(out))
-    names = {"curriculum": "primary", "environments": "orders", "mending": "mended"}
-    assert drawn(out) == sorted(file for name, table in names.items() for file in both_widths(name, table))
+    names = {"curriculum": ("primary", "fresh"), "environments": ("orders",), "mending": ("mended",)}
+    assert drawn(out) == sorted(file for name, made in names.items() for file in both_widths(name, *made))
 
 
 DAY: dict[str, dict[str, Any]] = {

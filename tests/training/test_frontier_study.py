@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +133,37 @@ def test_contrasts_are_paired_by_seed_and_corrected_within_a_starter(tmp_path: P
         assert made[made.contrast == contrast].difference.to_numpy() == pytest.approx(mean)
 
 
+def test_fresh_contrasts_leave_out_the_seeds_of_the_gates(tmp_path: Path) -> None:
+    for arm, starter, seed in product(("adaptive", "static-0-6"), study.STARTERS, range(8)):
+        part = "fresh" if arm == "static-0-6" and seed >= study.SEEDS else "S1"
+        folder = tmp_path / part / f"{arm}-{starter}-{seed}"
+        folder.mkdir(parents=True)
+        value = 0.5 + 0.1 * (arm == "adaptive") * (seed >= 3) + 0.01 * (seed % 2)
+        pd.DataFrame({"cell": [f"d = {d}" for d in range(7)], "sampled": value}).to_csv(folder / "end.csv")
+    made = analyse.fresh(tmp_path)
+    assert made.contrast.tolist() == ["adaptive - static-0-6"] * 2 and made.seeds.tolist() == [5, 5]
+    assert made.difference.to_numpy() == pytest.approx(0.1)
+    assert {run.seed for run in study.FRESH} == set(range(study.SEEDS, study.MORE))
+    assert {run.arm for run in study.FRESH} | set(study.PRIMARY) == {
+        arm for pair in study.CONTRASTS for arm in pair
+    }
+
+
+def test_what_arms_drew_is_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "S1" / "adaptive-novice-0"
+    folder.mkdir(parents=True)
+    rows = {"step": [1, 1, 2], "d": [0, 7, 3], "d_high": [7, 7, 6], "kept": [1, 1, 0], "groups": [2, 2, 2]}
+    pd.DataFrame({**rows, "rollouts": 8, "truncated": [0, 6, 0]}).to_csv(folder / "train.csv")
+    (folder / "alarms.txt").write_text("one\ntwo\n")
+    [row] = analyse.health(tmp_path).to_dict("records")
+    assert (row["highest"], row["above_6"], row["window"], row["alarms"]) == (7, 1, 6, 2)
+    assert (row["mixed"], row["without"], row["truncated"]) == (pytest.approx(1 / 3), 0.5, 0.25)
+
+
 def test_holm_by_hand() -> None:
     assert analyse.holm(pd.Series([0.01, 0.04, 0.03])).to_list() == pytest.approx([0.03, 0.06, 0.06])
     one = analyse.compared(pd.Series([0.1, 0.3]), pd.Series([0.0, 0.0]))
+    assert analyse.compared(pd.Series([0.1, 0.3]), pd.Series([0.1, 0.3]))["p"] == 1, "the same twice"
     assert one["difference"] == pytest.approx(0.2) and one["high"] == pytest.approx(
         0.2 + 12.706 * 0.1, abs=1e-3
     )
@@ -145,7 +173,7 @@ def test_two_arms_are_compared_at_the_tokens_of_the_thriftier(tmp_path: Path) ->
     for arm, tokens, success in (("adaptive", 100, 0.4), ("singles", 50, 0.1)):
         folder = tmp_path / f"S1/{arm}-novice-0"
         folder.mkdir(parents=True)
-        spent = {"tokens_generated": [tokens, 0, tokens], "groups": 2, "kept": [2, 0, 1], "d": [0, 3, 2]}
+        spent = {"tokens_generated": [tokens, 0, tokens], "groups": 2, "kept": [2, 0, 1], "d_high": [0, 3, 2]}
         pd.DataFrame({"step": [1, 1, 2], **spent}).to_csv(folder / "train.csv")
         curve = [{"step": step, "d": 2, "success": success * step} for step in (0, 1, 2)]
         rows = [{**row, "decoding": "sampled"} for row in curve] + [
@@ -178,6 +206,7 @@ def test_mended_mistakes_are_compared_on_common_pairs(tmp_path: Path) -> None:
     made = analyse.mended(tmp_path).set_index(["starter", "contrast"]).loc["novice"]
     assert made.pairs.to_dict() == {"adaptive - static-4-6": 4, "adaptive - start": 2, "prefix - adaptive": 2}
     assert made.difference.to_list() == [0.5, 1.0, -1.0]
+    assert made.p_seeds.to_list() == [0.0, 0.0, 0.0], "both seeds differ by the same"
     low, high = made[["low", "high"]].loc["adaptive - static-4-6"]
     assert low == 0 and high == 1, "of two tasks one or the other may be drawn twice"
 
