@@ -162,13 +162,19 @@ def figures(certificate: dict[str, Any]) -> str:
         fall = f"{cells[0]['noisy']:.2f} to {cells[-1]['noisy']:.2f}"
         cols = [env, *worst, f"{blind:.1%}", f"{max(0.0, above):.2f}", fall, told]
         lines.append(f"| {' | '.join(cols)} |")
-    broken = "; ".join(certificate["broken"]) or "no law is broken"
+    found = [line.split(": ", 1) for line in certificate["broken"]]
+    broken = {
+        law: "; ".join(what for _, what in whats) for law, whats in groupby(found, key=lambda one: one[0])
+    }
     asked = [share for share in certificate["understood"] if share["group"] == "all"]
     banks = ", ".join(f"{one['exact']:.1%} of `{one['bank']}` ({one['asks']} asks)" for one in asked)
     lines += [
         "",
-        f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker): {broken}.",
+        f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker). "
+        + ("Broken:" if broken else "No law is broken."),
         "",
+        *(wrapped(f"- {law}: {what}.", "  ") for law, what in broken.items()),
+        *([""] if broken else []),
         wrapped(f"Understood exactly: {banks}; {sum(one['denied'] for one in asked)} denials."),
         *(wrapped(line) for line in talk(certificate)),
     ]
