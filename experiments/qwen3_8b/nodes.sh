@@ -85,7 +85,8 @@ launcher=$!
 # SLURM signals this shell alone, and torch's launcher passes no SIGUSR1 on
 trap 'pkill -USR1 -P $launcher || true' USR1
 trap 'kill $launcher 2>/dev/null || true' TERM INT
-while :; do # a signal ends `wait`
-  wait $launcher && code=0 || code=$?
-  kill -0 $launcher 2>/dev/null || exit $code
+while :; do # a signal ends `wait`, with the signal's number
+  wait $launcher || true
+  kill -0 $launcher 2>/dev/null || break
 done
+wait $launcher # bash remembers the launcher's own status
