@@ -2,7 +2,8 @@
 
     python experiments/frontier/registered.py [--dry-run] [--only PART]
 
-The worktree lies in runs/ and is kept. Results go to results/ of this clone, whatever it has become since.
+The worktree lies in runs/ and is kept. Results go to results/ of this clone, whatever it has become since. Without
+arguments, the runs of fresh seeds follow, which were registered later, with the code of this clone.
 """
 
 import os
@@ -42,8 +43,12 @@ def main() -> None:
     script = PLACE / HERE.relative_to(ROOT) / "study.py"
     folders = ["--results", str(HERE / "results"), "--work", str(HERE / "runs")]
     here = {**os.environ, "PYTHONPATH": str(PLACE), "OMP_NUM_THREADS": "1"}
-    command = ["nice", "-n", "10", sys.executable, str(script), *folders, *sys.argv[1:]]
-    sys.exit(subprocess.run(command, cwd=PLACE, env=here).returncode)
+    command = ["nice", "-n", "10", sys.executable]
+    code = subprocess.run([*command, str(script), *folders, *sys.argv[1:]], cwd=PLACE, env=here).returncode
+    if code == 0 and not sys.argv[1:]:
+        here["PYTHONPATH"] = str(ROOT)
+        code = subprocess.run([*command, str(HERE / "study.py"), "fresh"], cwd=ROOT, env=here).returncode
+    sys.exit(code)
 
 
 if __name__ == "__main__":
