@@ -486,7 +486,7 @@ def offers_of(catalog: Catalog, rows: np.ndarray, kind: str, demands: Demands) -
         return []
     shared, aim = demands.shared(kind), demands.aim(kind)
     if not shared and aim is None:
-        return [offer_of(catalog, rows.item(np.argmin(catalog.price_cents[rows])), shared)]
+        return [offer_of(catalog, row, shared) for row in cheapest(catalog, rows, 1).tolist()]
     rows = rows[np.argsort(catalog.price_cents[rows], kind="stable")]
     keep = np.zeros(len(rows), bool)
     group = keys_of(catalog, rows, shared)

@@ -12,9 +12,9 @@ def said(arms: str) -> str:
 
 
 PRIMARY = [said(f"{one} - {other}") for one, other in CONTRASTS]
-OTHERWISE = (("0-6, equal tokens", "sampled"), ("0-6", "greedy"), ("7-8", "sampled"), ("7-8", "greedy"))
-"""Secondary forms of the primary contrasts."""
 ENDS = (("0-6", "sampled"), ("0-6", "greedy"), ("7-8", "sampled"), ("7-8", "greedy"))
+OTHERWISE = (("0-6, equal tokens", "sampled"), *ENDS[1:])
+"""Secondary forms of the primary contrasts."""
 SEVENTH = "†"
 """Marks arms that drew level 7 or more."""
 

@@ -234,7 +234,7 @@ def test_tables_in_markdown_by_hand() -> None:
 
 
 def test_a_run_that_is_made_again_is_compared_table_by_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shop: Shop
 ) -> None:
     run = next(run for run in study.RUNS if run.name == "S1/imitate-singles-novice-0")
     there, work = tmp_path / "committed", tmp_path / "work"
@@ -251,7 +251,7 @@ def test_a_run_that_is_made_again_is_compared_table_by_table(
     monkeypatch.setattr(again, "keep", keep)
     monkeypatch.setattr(again, "imitated", lambda run, folder, shop: "policy")
     monkeypatch.setattr(again, "save_policy", lambda folder, policy: None)
-    assert again.again(run, work, None) == {"end.csv": True, "steps.csv": False}  # type: ignore[arg-type]
+    assert again.again(run, work, shop) == {"end.csv": True, "steps.csv": False}
 
 
 def test_the_quick_ablation_and_its_benchmark_are_on_the_axes_of_composition(tmp_path: Path) -> None:
