@@ -63,7 +63,7 @@ class StreamTasks(Iterator[TrainingTask]):
             self.stream.report(ticket, [None])
             ticket = self.stream.next_group()
         draw = ticket.draw
-        if draw.given:
+        if draw.given or draw.planted:
             raise ValueError("verifiers' harness plays whole episodes: it has no given turns")
         job = Job(
             draw.env, draw.level, ticket.seed, axes={**axes_of(self.config.axes, draw.env), **draw.overrides}

@@ -131,6 +131,14 @@ def plant(task: Task, shop: "Shop", kind: str) -> tuple[Trajectory, WrongAct] | 
     return play_on(make(shop), Episode(task, shop), given), act
 
 
+def planted_turns(task: Task, shop: "Shop", player: Player | None, kind: str) -> list[Message]:
+    """Return the first turns of `player`, or of the reference player, up to one in which a mistake of this kind
+    replaces a correct act; none if the task offers no opportunity."""
+    was = play(player or ENVIRONMENTS[task.env].reference_player(shop), task, shop)
+    act = wrong_acts(was, shop).get(kind)
+    return [*messages_of(was)[: act.turn - 1], act.wrong] if act else []
+
+
 def wrong_acts(trajectory: Trajectory, shop: "Shop") -> dict[str, WrongAct]:
     """Draw a wrong act for each kind of `PLANTABLE`, uniformly among the suitable acts before the trajectory's first
     mistake; kinds without one are left out. Each kind has its own randomness."""

@@ -5,7 +5,7 @@ An exception in an episode makes it unscored; our own failures never become rewa
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -101,8 +101,14 @@ class Start:
     weights: Weights = PUBLISHED
     given: float = 0.0
     """Share of a reference player's turns that are given. Their tokens are part of the prompt."""
-    first: Sequence[Message] = ()
-    """Assistant messages of the first turns, in place of a reference player's."""
+    first: Sequence[Message] | Callable[[Task, "Shop", Player | None], Sequence[Message]] = ()
+    """Assistant messages of the first turns, or what makes them of the task, shop and player; in place of `given`."""
+
+    def turns(self, shop: "Shop", player: Player | None = None) -> Sequence[Message]:
+        """Return the assistant messages of the given turns, as `player`, or the reference player, plays them."""
+        if callable(self.first):
+            return self.first(self.task, shop, player)
+        return self.first or (first_turns(self.task, shop, self.given, player) if self.given else ())
 
 
 @dataclass(frozen=True)
@@ -271,10 +277,7 @@ def _open(given: Given, shop: "Shop", renderer: "Renderer", customer: Chat | Non
 def _give(play: _Play, start: Start, shop: "Shop") -> None:
     """Play the given first turns, in tokens that the policy would read as its own."""
     assert play.episode is not None and play.dialogue is not None
-    given = []
-    if start.given:
-        given = first_turns(start.task, shop, start.given, play.dialogue.teacher(start.task.env, shop))
-    for message in start.first or given:
+    for message in start.turns(shop, play.dialogue.teacher(start.task.env, shop)):
         ids = play.dialogue.say(message)
         play.dialogue.read(ids)  # it remembers the calls
         came = play.episode.act(message)  # with the player's own ids of calls

@@ -41,8 +41,7 @@ def of_groups(collection: Collection, step: int, config: TrainConfig) -> Iterato
     for number in sorted(chosen[:GROUPS]):
         group = collection.groups[number]
         notes: dict[str, Any] = {"group": number, "effective": group.effective(config.keep)}  # type: ignore[arg-type]
-        if group.draw.given:
-            notes["given"] = group.draw.given
+        notes |= {name: given for name in ("given", "planted") if (given := getattr(group.draw, name))}
         for trial, rollout in enumerate(group.rollouts):
             if rollout.task is not None:
                 job = Job(

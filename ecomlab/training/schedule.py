@@ -27,6 +27,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ecomlab import own_code
+from ecomlab.evaluation.planting import PLANTABLE
 from ecomlab.evaluation.tasks import check_axes
 from ecomlab.seeding import digest
 from ecomlab.suggest import unknown, whole
@@ -51,11 +52,18 @@ class Draw:
     """Fields of `Difficulty` with other values than the level's, as `make_task(overrides=)` takes them."""
     given: float = 0.0
     """Share of the needed turns that the reference player plays first, in [0, 1). They are not trained."""
+    planted: str = ""
+    """A kind of mistake with which given turns end, in place of a share: one of `evaluation.planting.PLANTABLE`. A task
+    that offers no opportunity is played from its beginning."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", whole(self.level, "a level"))
         if not 0 <= self.given < 1:
             raise ValueError(f"given is a share in [0, 1), not {self.given}")
+        if self.planted and self.given:
+            raise ValueError(f"given turns end by a share or in a mistake, not by both: {self}")
+        if self.planted and self.planted not in PLANTABLE:
+            raise ValueError(unknown("mistake to plant", self.planted, PLANTABLE))
 
     def check(self, envs: Collection[str]) -> None:
         """Raise ScheduleError if its environment is not in `envs`, or an override does not move its environment."""

@@ -14,7 +14,8 @@ those of `TRAINING_SEEDS` cannot be made.
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,9 +23,10 @@ import numpy as np
 
 from ecomlab.catalog import load_shop
 from ecomlab.episode.episode import Episode
+from ecomlab.evaluation.planting import planted_turns
 from ecomlab.evaluation.tasks import Axes, axes_of, check_axes, environments_of
 from ecomlab.files import write_json
-from ecomlab.models.batch import Plays, Rollout, Start, draw_task, first_turns
+from ecomlab.models.batch import Plays, Rollout, Start, draw_task
 from ecomlab.reward import PUBLISHED, Score, Weights
 from ecomlab.seeding import TRAINING_SEEDS, rng
 from ecomlab.suggest import whole
@@ -68,7 +70,7 @@ class Ticket:
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> "Ticket":
-        draw = Draw(state["env"], state["level"], state["overrides"], state["given"])
+        draw = Draw(**{entry.name: state[entry.name] for entry in fields(Draw) if entry.name in state})
         step, number, index = state["place"]
         return cls(draw, state["seed"], (step, number, index))
 
@@ -154,7 +156,10 @@ class Stream:
         draw = ticket.draw
         overrides = {**axes_of(self.axes, draw.env), **draw.overrides}
         task = draw_task(draw.env, draw.level, ticket.seed, self.shop, overrides)
-        return task if isinstance(task, Exception) else Start(task, self.weights, draw.given)
+        if isinstance(task, Exception):
+            return task
+        first = partial(planted_turns, kind=draw.planted) if draw.planted else ()
+        return Start(task, self.weights, draw.given, first)
 
     def open(self, ticket: Ticket, strict: bool = False) -> Episode:
         """Open an episode, given turns played. Raises what the environment raised if its task could not be drawn: the
@@ -163,7 +168,7 @@ class Stream:
         if isinstance(start, Exception):
             raise start
         episode = Episode(start.task, self.shop, strict=strict, weights=self.weights)
-        for message in first_turns(start.task, self.shop, start.given) if start.given else ():
+        for message in start.turns(self.shop):
             episode.act(message)
         return episode
 

@@ -10,7 +10,7 @@ import argparse
 import os
 from pathlib import Path
 
-from study import RUNS
+from study import FRESH, RECOVERY, RUNS
 from trials import HERE, Run, imitated, keep
 
 from ecomlab.catalog import Shop, load_shop
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("run", nargs="+")
     parser.add_argument("--work", type=Path, default=HERE / "runs" / "again")
     asked = parser.parse_args()
-    known = {run.name: run for run in RUNS}
+    known = {run.name: run for run in (*RUNS, *FRESH, *RECOVERY)}
     if unknown := [name for name in asked.run if name not in known]:
         parser.error(
             f"no run {', '.join(unknown)}; `make study ARGS=--dry-run` lists arms, results/ has runs"

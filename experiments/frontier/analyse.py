@@ -15,6 +15,7 @@
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
 | `environments` | S2's means over the orders |
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences |
+| `recovery`, `recovery_success` | the same, and success, for given turns that end in a mistake against their control |
 | `runs` | how many of the registered runs of an arm these tables are of |
 
 TABLES.md shows the main ones (`shown.py`); docs/curriculum.md includes it. analysis.json has the commit of this
@@ -29,7 +30,18 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from shown import as_markdown, said
-from study import CONTRASTS, FRESH, FRESH_SEEDS, IMITATION, RUNS, S1_ARMS, STARTERS, environments
+from study import (
+    CONTRASTS,
+    FRESH,
+    FRESH_SEEDS,
+    IMITATION,
+    RECOVERY,
+    RECOVERY_ARMS,
+    RUNS,
+    S1_ARMS,
+    STARTERS,
+    environments,
+)
 from trials import Run
 
 from ecomlab.files import read_json, write_json
@@ -298,26 +310,32 @@ def over_orders(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def pairs_of(results: Path, arm: str, starter: str) -> pd.DataFrame:
-    """Read an arm's pairs that can be mended; those of the starter itself are the same for all seeds."""
+def pairs_of(results: Path, runs: Sequence[Run], arm: str, starter: str) -> pd.DataFrame | None:
+    """Read an arm's pairs that can be mended, those of the starter itself, the same for all seeds, or None without."""
     if arm == "start":
-        found = pd.read_csv(results / f"start-planted-{starter}.csv")
+        tables = [pd.read_csv(results / f"start-planted-{starter}.csv")]
     else:
-        found = pd.concat(
+        tables = [
             pd.read_csv(path).assign(run=run.seed)
-            for run, path in done(results, file="planted.csv")
+            for run, path in done(results, runs, "planted.csv")
             if (run.arm, run.starter) == (arm, starter)
-        )
-    return found[~found.final]
+        ]
+    return pd.concat(tables).query("not final") if tables else None
 
 
-def mended(results: Path) -> pd.DataFrame:
+def mended(
+    results: Path, runs: Sequence[Run] = RUNS, arms: Sequence[tuple[str, str]] = MENDED
+) -> pd.DataFrame:
     """Compare shares mended on common pairs (task, turn, kind): a 95% bootstrap over seeds and tasks, by level; and,
     because that is narrow with few seeds, a two-sided t over the seeds' own differences (`p_seeds`)."""
     rows = []
     for starter in STARTERS:
-        for one, other in MENDED:
-            sides = [pairs_of(results, arm, starter) for arm in (one, other)]
+        for one, other in arms:
+            sides = [
+                side for arm in (one, other) if (side := pairs_of(results, runs, arm, starter)) is not None
+            ]
+            if len(sides) < 2:
+                continue
             same = [
                 name for name in ("d", "seed", "turn", "kind", "run") if all(name in side for side in sides)
             ]
@@ -333,6 +351,25 @@ def mended(results: Path) -> pd.DataFrame:
                      "low": low, "high": high, "p_seeds": p_seeds}
                 )  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def recovery(results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare given turns that end in a mistake with their control: shares mended, and success over levels 0 to 6."""
+    one, other = RECOVERY_ARMS
+    table = ends(results, "recovery", RECOVERY)
+    rows = []
+    for decoding in DECODINGS if len(table) else ():
+        success = by_seed(table, decoding, RANGES["0-6"])
+        rows += [
+            {
+                "starter": starter,
+                "decoding": decoding,
+                **compared(success[starter, one], success[starter, other]),
+            }
+            for starter in STARTERS
+            if {(starter, one), (starter, other)} <= {*success}
+        ]
+    return mended(results, RECOVERY, [(one, other)]), pd.DataFrame(rows)
 
 
 def bootstrap(runs: pd.Series, tasks: pd.Series, values: pd.Series) -> tuple[float, float]:
@@ -374,6 +411,9 @@ def main() -> None:
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
         made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}
         made["environments"] = over_orders({name: made[name] for name in ("slopes", "company")})
+    again = recovery(results)
+    if all(map(len, again)):
+        made |= dict(zip(("recovery", "recovery_success"), again, strict=True))
     made = {name: renamed(one) for name, one in made.items()}
     for name, one in made.items():
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")

@@ -3,7 +3,7 @@
     python experiments/frontier/registered.py [--dry-run] [--only PART]
 
 The worktree lies in runs/ and is kept. Results go to results/ of this clone, whatever it has become since. Without
-arguments, the runs of fresh seeds follow, which were registered later, with the code of this clone.
+arguments, the runs that were registered later follow, fresh seeds and recovery, with the code of this clone.
 """
 
 import os
@@ -45,9 +45,11 @@ def main() -> None:
     here = {**os.environ, "PYTHONPATH": str(PLACE), "OMP_NUM_THREADS": "1"}
     command = ["nice", "-n", "10", sys.executable]
     code = subprocess.run([*command, str(script), *folders, *sys.argv[1:]], cwd=PLACE, env=here).returncode
-    if code == 0 and not sys.argv[1:]:
-        here["PYTHONPATH"] = str(ROOT)
-        code = subprocess.run([*command, str(HERE / "study.py"), "fresh"], cwd=ROOT, env=here).returncode
+    here["PYTHONPATH"] = str(ROOT)
+    for later in () if sys.argv[1:] else ("fresh", "recovery"):
+        code = (
+            code or subprocess.run([*command, str(HERE / "study.py"), later], cwd=ROOT, env=here).returncode
+        )
     sys.exit(code)
 
 

@@ -149,6 +149,49 @@ class Prefix:
 
 
 @dataclass(frozen=True)
+class Recovery:
+    """All levels, evenly. Half of the carts are without options, and there the demonstrator's first turns are given,
+    which end in a mistake."""
+
+    envs: tuple[str, ...]
+    planted: str = "wrong quantity"
+
+    name = "recovery"
+
+    @classmethod
+    def start(cls, envs: Sequence[str]) -> Self:
+        _only_carts(cls.name, envs)
+        return cls(tuple(envs))
+
+    def draw(self, rng: np.random.Generator) -> Draw:
+        level, whole = int(rng.integers(TOP + 1)), rng.random() < 0.5
+        return (
+            Draw("CART", level)
+            if whole
+            else Draw("CART", level, {"cart.p_option": 0.0}, planted=self.planted)
+        )
+
+    def report(self, draw: Draw, outcomes: Outcomes) -> Self:
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+    def from_json(self, state: Mapping[str, Any]) -> Self:
+        return self
+
+
+class RecoveryControl(Recovery):
+    """The control of `Recovery`: the same carts from their beginnings."""
+
+    name = "recovery-control"
+
+    @classmethod
+    def start(cls, envs: Sequence[str]) -> Self:
+        return replace(super().start(envs), planted="")
+
+
+@dataclass(frozen=True)
 class Singles:
     """One step at a time: a second item, an option or a quantity, alone."""
 
@@ -256,4 +299,5 @@ class SkillwiseShuffled(Skillwise):
 
 
 target, learnability, prefix, singles = Target.start, Learnability.start, Prefix.start, Singles.start
+recovery, recovery_control = Recovery.start, RecoveryControl.start
 skill_wise, skill_wise_shuffled = Skillwise.start, SkillwiseShuffled.start

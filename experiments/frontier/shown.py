@@ -32,6 +32,7 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
         *(by_steps(made["by_steps"], starter) for starter in STARTERS),
         environments(made["environments"]) if "environments" in made else "",
         mended(made["mended"]),
+        recovery(made["recovery"], made["recovery_success"]) if "recovery" in made else "",
     ]
     return "\n".join(part for part in parts if part)
 
@@ -189,22 +190,33 @@ def environments(table: pd.DataFrame) -> str:
 
 def mended(table: pd.DataFrame) -> str:
     """Write S4's contrasts."""
-    return grid(
+    return mending(
         "Planted mistakes that were mended.",
         "On common pairs, nearly all wrong quantities; bootstrap over seeds and tasks, and a t over the seeds' own "
         "differences. adaptive - static-4-6 at level 1 is primary. A mistake is mended where nothing is wrong at its "
         "place at the end; the cart may be wrong elsewhere.",
-        [
-            "starter",
-            "contrast",
-            "level",
-            "seeds",
-            "pairs",
-            "mended",
-            "other",
-            "difference [95%]",
-            "p over seeds",
-        ],
+        table,
+    )
+
+
+def recovery(table: pd.DataFrame, success: pd.DataFrame) -> str:
+    """Write what given turns that end in a mistake teach."""
+    of = {(r.starter, r.decoding): interval(r) for _, r in success.iterrows()}
+    found = "; ".join(f"from {starter}, {decoding}, {one}" for (starter, decoding), one in of.items())
+    return mending(
+        "Given turns that end in a mistake.",
+        f"Exploratory, registered later. Success over levels 0 to 6, recovery - recovery-control: {found}. Mended, as "
+        "above:",
+        table,
+    )
+
+
+def mending(title: str, note: str, table: pd.DataFrame) -> str:
+    """Write contrasts of shares mended."""
+    return grid(
+        title,
+        note,
+        ["starter", "contrast", "level", "seeds", "pairs", "mended", "other", "difference [95%]", "p over seeds"],
         [
             [
                 *(r.starter, r.contrast, r.level, r.seeds, r.pairs),
@@ -212,7 +224,7 @@ def mended(table: pd.DataFrame) -> str:
             ]
             for _, r in table.iterrows()
         ],
-    )
+    )  # fmt: skip
 
 
 def grid(title: str, note: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -5,6 +5,7 @@ make study ARGS=--dry-run       # runs and hours by arm
 make study ARGS="--only S1/"    # one part
 python study.py pilot           # before: one run of each kind with a seed of no other, for its seconds
 python study.py fresh           # registered later: three arms with seeds that no gate had (REGISTERED.md, Corrections)
+python study.py recovery        # registered later: given turns that end in a mistake, and the control
 """
 
 import sys
@@ -92,8 +93,18 @@ FRESH = [
 ]
 """The other arms of the primary contrasts with the seeds that adaptive and prefix have more."""
 
+RECOVERY_ARMS: Mapping[str, Settings] = {
+    "recovery": {"schedule": OWN + "recovery"},
+    "recovery-control": {"schedule": OWN + "recovery_control"},
+}
+RECOVERY = [
+    Run("recovery", arm, starter, seed, {**CHOSEN, **settings, "eval_every": 32}, planted=192)
+    for starter, seed, (arm, settings) in product(reversed(STARTERS), range(SEEDS), RECOVERY_ARMS.items())
+]
+"""Does a beginning that ends in a mistake teach to mend it? Exploratory."""
+
 if __name__ == "__main__":
-    others = {"pilot": PILOTS, "fresh": FRESH}
+    others = {"pilot": PILOTS, "fresh": FRESH, "recovery": RECOVERY}
     chosen = others.get(sys.argv[1]) if sys.argv[1:] else None
     del sys.argv[1 : 1 + (chosen is not None)]
     main(RUNS if chosen is None else chosen, __doc__ or "")

@@ -1,6 +1,7 @@
 """The schedules of experiments/frontier, through the door for schedules of one's own."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from ecomlab.seeding import rng
 from ecomlab.training.schedule import Draw, Schedule, end_step, make_schedule, report
 
 FILE = Path(__file__).parents[2] / "experiments/frontier/schedules.py"
-NAMES = ("singles", "target", "learnability", "prefix", "skill_wise", "skill_wise_shuffled")
+NAMES = ("singles", "target", "learnability", "prefix", "skill_wise", "skill_wise_shuffled", "recovery")
 TOP = 6
 
 
@@ -73,6 +74,16 @@ def test_singles_are_one_step_each() -> None:
 def test_target_stops_at_the_top() -> None:
     schedule, draws = run(made("target"), lambda draw: 1.0)
     assert draws[-1].level == TOP and schedule.to_json()["at"]["CART"] == TOP
+
+
+def test_recovery_and_its_control_draw_the_same_carts() -> None:
+    draws, control = (
+        [schedule.draw(random) for random in [rng("recovery")] for _ in range(100)]
+        for schedule in (made("recovery"), made("recovery_control"))
+    )
+    assert control == [replace(draw, planted="") for draw in draws]
+    assert {(draw.planted, *draw.overrides) for draw in draws} == {("",), ("wrong quantity", "cart.p_option")}
+    assert {draw.level for draw in draws} == set(range(TOP + 1))
 
 
 def test_prefix_gives_what_brings_success_near_one_half_and_less_as_it_rises() -> None:

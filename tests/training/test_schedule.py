@@ -219,6 +219,8 @@ def test_a_draw_takes_an_environment_and_then_a_level_from_the_stream(name, key)
         lambda: make_schedule("adaptive", ENVS, initial_difficulty=-1),
         lambda: Draw("CART", -1),
         lambda: Draw("CART", 0, given=1.0),
+        lambda: Draw("CART", 0, given=0.5, planted="wrong quantity"),
+        lambda: Draw("CART", 0, planted="wrong number"),
     ],
 )
 def test_impossible_schedules_are_refused(make):

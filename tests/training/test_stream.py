@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from ecomlab import ENVIRONMENTS, Shop, Stream, play
-from ecomlab.models.batch import play_batch
+from ecomlab.episode.episode import Episode
+from ecomlab.evaluation.mistakes import label
+from ecomlab.evaluation.planting import play_on
+from ecomlab.models.batch import Start, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
 from ecomlab.models.samplers.cached import Sampled
@@ -148,24 +151,49 @@ def test_messages_and_token_ids_play_the_same_episode(novice: Policy, shop: Shop
             assert same.score() == rollout.score
 
 
+class Given:
+    """Always the same draw."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+    def draw(self, rng: Any) -> Draw:
+        return Draw("CART", 1, {"cart.items": 3.0}, **self.given)
+
+    def report(self, draw: Draw, outcomes: Any) -> "Given":
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+    def from_json(self, state: Any) -> "Given":
+        return self
+
+
 def test_given_turns_are_played_first(shop: Shop) -> None:
-    class Given:
-        def draw(self, rng: Any) -> Draw:
-            return Draw("CART", 1, {"cart.items": 3.0}, given=0.5)
-
-        def report(self, draw: Draw, outcomes: Any) -> "Given":
-            return self
-
-        def to_json(self) -> dict[str, Any]:
-            return {}
-
-        def from_json(self, state: Any) -> "Given":
-            return self
-
-    stream = Stream(Given(), "CART", axes={"p_missing": 0.0}, shop=shop)
+    stream = Stream(Given(given=0.5), "CART", axes={"p_missing": 0.0}, shop=shop)
     episode = stream.open(stream.next_group())
     assert episode.turn >= 1 and not episode.done
     assert episode.task.overrides == {"p_missing": 0.0, "cart.items": 3.0}
+
+
+def test_given_turns_can_end_in_a_mistake(shop: Shop) -> None:
+    stream = Stream(Given(planted="wrong quantity"), "CART", axes={"cart.p_option": 0.0}, shop=shop)
+    ticket = stream.next_group()
+    assert Ticket.from_json(json.loads(json.dumps(ticket.to_json()))) == ticket
+    one, other = stream.open(ticket), stream.open(ticket)
+    assert one.messages == other.messages and not one.done, "the same for all rollouts of a group"
+    start = stream.start(ticket)
+    assert isinstance(start, Start)
+    said = start.turns(shop)
+    first = label(
+        play_on(ENVIRONMENTS["CART"].reference_player(shop), Episode(start.task, shop), said), shop
+    ).first
+    assert (
+        first is not None
+        and (first.kind, first.turn) == ("wrong quantity", len(said))
+        and len(said) == one.turn
+    )
 
 
 def test_a_task_that_breaks_is_no_outcome(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
