@@ -16,6 +16,7 @@
 | `environments` | S2's means over the orders |
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences |
 | `recovery`, `recovery_success` | the same, and success, for given turns that end in a mistake against their control |
+| `predictions` | every prediction, what was found, and how it came out (`predictions.py`) |
 | `runs` | how many of the registered runs of an arm these tables are of |
 
 TABLES.md shows the main ones (`shown.py`); docs/curriculum.md includes it. analysis.json has the commit of this
@@ -28,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from predictions import outcomes
 from scipy import stats
 from shown import as_markdown, said
 from study import (
@@ -415,6 +417,7 @@ def main() -> None:
     if all(map(len, again)):
         made |= dict(zip(("recovery", "recovery_success"), again, strict=True))
     made = {name: renamed(one) for name, one in made.items()}
+    made["predictions"] = outcomes(made)
     for name, one in made.items():
         one.round(4).to_csv(HERE / f"{name}.csv", index=False, lineterminator="\n")
     (HERE / "TABLES.md").write_text(as_markdown(made), "utf-8")

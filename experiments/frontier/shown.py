@@ -25,6 +25,7 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
         "<!-- Written by experiments/frontier/analyse.py. -->\n",
         finished(made["runs"]),
         primary(made["contrasts"], made["fresh"]),
+        predicted(made["predictions"]),
         otherwise(made["contrasts"]),
         others(made["contrasts"]),
         ends(made["success"], made["curves"], made["health"]),
@@ -65,6 +66,18 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
         "cover training seeds on one fixed set of tasks. On the right the same on seeds that no gate had.",
         ["starter", "contrast", "seeds", *tested[:1], "p", *tested[1:], "fresh seeds", *tested],
         rows,
+    )
+
+
+def predicted(table: pd.DataFrame) -> str:
+    """Write every prediction with its outcome."""
+    return grid(
+        "Predictions.",
+        "*held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it is on "
+        "the right side of zero. Within a bound of zero: *held* if the interval is within, *open* if it reaches "
+        "out. Orders and sums are judged by means alone (`predictions.py`).",
+        list(table.columns),
+        table.itertuples(index=False),
     )
 
 

@@ -28,6 +28,7 @@ import again
 import analyse
 import composition
 import gates
+import predictions
 import shown
 import simulate
 import study
@@ -221,6 +222,21 @@ def test_the_committed_tables_hold_every_run_that_they_count() -> None:
         assert runs.finished["S1", starter, arm] == count, (starter, arm)
     page = (folder / "TABLES.md").read_text("utf-8")
     assert f"{runs.finished.sum()} of the {len(study.RUNS)} registered runs are done" in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "predicted", "outcome", "within"),
+    [
+        (0.01, 0.05, 0.03, "held", "open"), (0.01, 0.02, 0.03, "sign", "held"), (-0.01, 0.05, 0.03, "open", "open"),
+        (-0.02, 0.02, 0.03, "not held", "held"), (-0.06, -0.04, 0.03, "not held", "not held"),
+    ],
+)  # fmt: skip
+def test_outcomes_of_predictions_by_hand(
+    low: float, high: float, predicted: float, outcome: str, within: str
+) -> None:
+    row = pd.Series({"low": low, "high": high})
+    assert predictions.difference(row, predicted) == outcome
+    assert predictions.near(row, 0.03) == within
 
 
 def test_tables_in_markdown_by_hand() -> None:
