@@ -13,33 +13,35 @@ def said(arms: str) -> str:
 
 PRIMARY = [said(f"{one} - {other}") for one, other in CONTRASTS]
 ENDS = (("0-6", "sampled"), ("0-6", "greedy"), ("7-8", "sampled"), ("7-8", "greedy"))
-OTHERWISE = (("0-6, equal tokens", "sampled"), *ENDS[1:])
-"""Secondary forms of the primary contrasts."""
 SEVENTH = "†"
 """Marks arms that drew level 7 or more."""
 
 
 def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
-    """Write the tables that analyse.py makes, by name, in Markdown."""
-    parts = [
-        "<!-- Written by experiments/frontier/analyse.py. -->\n",
-        finished(made["runs"]),
-        primary(made["contrasts"], made["fresh"]),
-        predicted(made["predictions"]),
-        otherwise(made["contrasts"]),
-        others(made["contrasts"]),
-        ends(made["success"], made["curves"], made["health"]),
-        health(made["health"]),
-        *(by_steps(made["by_steps"], starter) for starter in STARTERS),
-        environments(made["environments"]) if "environments" in made else "",
-        mended(made["mended"]),
-        recovery(made["recovery"], made["recovery_success"]) if "recovery" in made else "",
-    ]
-    return "\n".join(part for part in parts if part)
+    """Write the tables that analyse.py makes, by name, in Markdown, each between comments with its name."""
+    parts = {
+        "finished": finished(made["runs"]),
+        "primary": primary(made["contrasts"], made["fresh"]),
+        "ends": ends(made["success"], made["curves"], made["health"]),
+        "health": health(made["health"]),
+        "otherwise": otherwise(made["contrasts"]),
+        "steps": "\n".join(by_steps(made["by_steps"], starter) for starter in STARTERS),
+        "others": others(made["contrasts"]),
+        "environments": environments(made["environments"]) if "environments" in made else "",
+        "mended": mended(made["mended"]),
+        "recovery": recovery(made["recovery"], made["recovery_success"]) if "recovery" in made else "",
+        "predictions": predicted(made["predictions"]),
+    }
+    written = "\n".join(
+        f"<!-- {name} -->\n\n{part}\n<!-- end of {name} -->\n" for name, part in parts.items()
+    )
+    return (
+        f"<!-- Written by experiments/frontier/analyse.py; docs/curriculum.md includes it. -->\n\n{written}"
+    )
 
 
 def finished(runs: pd.DataFrame) -> str:
-    """Say how many runs are done, and which arms lack some."""
+    """Say how many runs are done, and of which arms not all are."""
     left = runs[runs.finished < runs.registered]
     lacking = "; ".join(f"{r.arm} from {r.starter} {r.finished} of {r.registered}" for r in left.itertuples())
     done = f"{runs.finished.sum()} of the {runs.registered.sum()} registered runs are done"
@@ -47,24 +49,29 @@ def finished(runs: pd.DataFrame) -> str:
 
 
 def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
-    """Write S1's primary contrasts, on all seeds and on those that no gate had."""
+    """Write S1's primary contrasts, on all seeds, at equal tokens, and on the seeds that no gate had."""
+    key = ["starter", "contrast"]
     again = {(r.starter, r.contrast): r for _, r in fresh.iterrows()}
-    tested = ("difference [95%]", "p, Holm")
+    equal = contrasts[contrasts.levels == "0-6, equal tokens"].set_index(key)
     rows = []
     for _, r in contrasts[contrasts.holm.notna()].iterrows():
         new = again.get((r.starter, r.contrast))
         beside = (
             ["", "", ""] if new is None else [f"{new.seeds} of {new.of}", interval(new), number(new.holm)]
         )
-        rows.append(
-            [r.starter, r.contrast, f"{r.seeds} of {r.of}", interval(r), number(r.p), number(r.holm), *beside]
-        )
+        tested = [f"{r.seeds} of {r.of}", interval(r), number(r.p), number(r.holm)]
+        rows.append([r.starter, r.contrast, *tested, interval(equal.loc[(r.starter, r.contrast)]), *beside])
     return grid(
         "Primary contrasts.",
-        "Success over levels 0 to 6, sampled, both blocks, at the end of the run; paired by seed, two-sided t, Holm "
-        "over a starter's four. A claim needs the same sign and p below .05 after Holm from both starters. Intervals "
-        "cover training seeds on one fixed set of tasks. On the right the same on seeds that no gate had.",
-        ["starter", "contrast", "seeds", *tested[:1], "p", *tested[1:], "fresh seeds", *tested],
+        "Success over levels 0 to 6, sampled, at the end of the run; paired by seed, two-sided t, Holm over a "
+        "starter's four. A claim of both starters needs the same sign and p below .05 after Holm from both; where one "
+        "alone has it, the claim is of this one. *Equal tokens* (not corrected): levels 0, 2, 4 and 6 of block 0, 256 "
+        "tasks, read from the two curves at the tokens of the arm that sampled fewer; what a demonstrator plays is not "
+        "counted. *Fresh seeds* are 3 to 7, which no gate had; empty where there are not two runs.",
+        [
+            *("starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm", "equal tokens"),
+            *("fresh seeds", "difference [95%]", "p, Holm"),
+        ],
         rows,
     )
 
@@ -73,33 +80,26 @@ def predicted(table: pd.DataFrame) -> str:
     """Write every prediction with its outcome."""
     return grid(
         "Predictions.",
-        "*held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it is on "
-        "the right side of zero. Within a bound of zero: *held* if the interval is within, *open* if it reaches "
-        "out. Orders and sums are judged by means alone (`predictions.py`).",
+        "*held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it is "
+        "on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
+        "*not held* if it leaves out the bounds, or leaves out zero with a mean beyond them, else *open*. Orders "
+        "and sums are judged by means alone (`predictions.py`).",
         list(table.columns),
         table.itertuples(index=False),
     )
 
 
 def otherwise(contrasts: pd.DataFrame) -> str:
-    """Write the primary contrasts in their secondary forms."""
+    """Write the primary contrasts greedy, and at levels 7 and 8."""
     chosen = contrasts[contrasts.contrast.isin(PRIMARY)]
     rows = []
     for (starter, contrast), mine in chosen.groupby(["starter", "contrast"], sort=False):
         of = {(r.levels, r.decoding): interval(r) for _, r in mine.iterrows()}
-        rows.append([starter, contrast, *(of.get(form, "") for form in OTHERWISE)])
+        rows.append([starter, contrast, *(of[form] for form in ENDS[1:])])
     return grid(
-        "The same contrasts otherwise.",
-        "Not corrected. At equal tokens: levels 0, 2, 4 and 6 of block 0 (256 tasks), read from the curves where the "
-        "thriftier of the two ended; what a demonstrator plays is not counted.",
-        [
-            "starter",
-            "contrast",
-            "equal tokens, sampled",
-            "0-6, greedy",
-            "levels 7-8, sampled",
-            "levels 7-8, greedy",
-        ],
+        "The primary contrasts, greedy and at levels 7 and 8.",
+        "Not corrected. From *singles* nothing is right at levels 7 and 8.",
+        ["starter", "contrast", *(f"levels {levels}, {decoding}" for levels, decoding in ENDS[1:])],
         rows,
     )
 
@@ -123,91 +123,89 @@ def ends(success: pd.DataFrame, curves: pd.DataFrame, health: pd.DataFrame) -> s
     """Write each arm's success after training, and what it sampled."""
     tokens = curves.groupby(["starter", "arm", "seed"]).tokens.max().groupby(["starter", "arm"]).mean()
     seventh = {(r.starter, r.arm) for r in health.itertuples() if r.above_6}
+    first = success[(success.levels == "0-6") & (success.decoding == "sampled")]
+    first = first.sort_values(["starter", "success"], ascending=False)
     rows = []
-    for (starter, arm), mine in success.groupby(["starter", "arm"], sort=False):
+    for starter, arm in zip(first.starter, first.arm, strict=True):
+        mine = success[(success.starter == starter) & (success.arm == arm)]
         of = {(r.levels, r.decoding): interval(r, "success") for _, r in mine.iterrows()}
         spent = f"{tokens[starter, arm] / 1e6:.2f}" if (starter, arm) in tokens else ""
         arm += SEVENTH * ((starter, arm) in seventh)
         rows.append([starter, arm, mine.seeds.max(), *(of[form] for form in ENDS), spent])
     return grid(
         "Success after training.",
-        "Mean over all seeds that an arm has [95%], 384 tasks a level; *start* is before training; tokens are all that "
-        f"were sampled in training. {SEVENTH}: a window drew level 7.",
+        "Mean over all seeds that an arm has [95%], best first, 384 tasks a level; *start* is before training; tokens "
+        f"are all that were sampled in training. {SEVENTH}: its window drew level 7, in some steps (next table).",
         ["starter", "arm", "seeds", *(f"levels {levels}, {decoding}" for levels, decoding in ENDS), "tokens, millions"],
         rows,
     )  # fmt: skip
 
 
 def by_steps(table: pd.DataFrame, starter: str) -> str:
-    """Write success by the exact number of composed steps."""
+    """Write success by the exact number of composed steps, as far as any arm is right."""
     mine = table[table.starter == starter]
     shares = mine.pivot_table(index="arm", columns="steps", values="sampled")
+    solved = shares.columns[shares.gt(0).any()].max()
     tasks = mine[mine.arm == "start"].set_index("steps").tasks
-    counts = ", ".join(f"{tasks[steps]:.0f}" for steps in shares.columns)
+    steps = [step for step in shares.columns if step <= solved]
     return grid(
         f"Success by the exact number of composed steps, from {starter}.",
-        f"Sampled, all levels, mean over seeds; of {counts} tasks. Carts of 9 steps and more hold four things, as no "
-        "cart of a level up to 6 does.",
-        ["arm", *map(str, shares.columns)],
-        [[arm, *map(number, row)] for arm, row in shares.iterrows()],
+        f"Sampled, tasks of all levels, mean over seeds. No arm is right in carts of more than {solved} steps "
+        f"(the most are {shares.columns.max()}). Carts of nine steps and more hold four things, as no cart of a "
+        "level up to 6 does.",
+        ["steps", *map(str, steps)],
+        [["tasks", *(f"{tasks[step]:.0f}" for step in steps)]]
+        + [[arm, *map(number, row)] for arm, row in shares[steps].iterrows()],
     )
 
 
 def health(table: pd.DataFrame) -> str:
     """Write what the runs drew, and how they went."""
+    rows = []
+    for r in table.itertuples():
+        windowed = r.arm.startswith("adaptive")
+        drawn = [r.highest if r.highest else "", r.above_6 or "", f"{r.window:.1f}" if windowed else ""]
+        went = [number(r.mixed), number(r.without), number(r.truncated), f"{r.alarms:.0f}"]
+        rows.append([r.starter, r.arm, r.seeds, *drawn, *went])
     return grid(
         "What the arms drew, and how they went.",
-        "Mean over seeds: the highest level that was drawn (0: single steps, and what skill-wise makes of level 0), "
-        "and the window's at the end; groups with non-zero advantage; steps without any, so without an update; "
-        "rollouts that were cut off; alarms a run (nearly all: the entropy has risen to three times the first steps').",
+        "*highest*: the highest level that any run drew (none for arms that draw sizes of steps); *above 6*: steps of "
+        "all runs together that drew a level above 6; then means over runs: the top of the window at the end, groups "
+        "with non-zero advantage, steps without any and so without an update, rollouts that were cut off, alarms "
+        "(nearly all: the entropy has risen to three times that of the first steps).",
         [
-            "starter",
-            "arm",
-            "seeds",
-            "highest",
-            "above 6",
-            "window",
-            "mixed groups",
-            "no update",
-            "cut off",
-            "alarms",
+            *("starter", "arm", "seeds", "highest", "above 6", "window", "groups with advantage"),
+            *("steps without update", "cut off", "alarms"),
         ],
-        [
-            [
-                *(
-                    r.starter,
-                    r.arm,
-                    r.seeds,
-                    r.highest,
-                    f"{r.above_6} steps" if r.above_6 else "",
-                    f"{r.window:.1f}",
-                ),
-                *(number(r.mixed), number(r.without), number(r.truncated), f"{r.alarms:.0f}"),
-            ]
-            for r in table.itertuples()
-        ],
+        rows,
     )
 
 
 def environments(table: pd.DataFrame) -> str:
     """Write S2's slopes."""
+    called = {
+        "slopes": "gain of the environment held out",
+        "company": "success in the order's first environment",
+    }
     return grid(
         "Environments.",
-        "Slope over log2 of the number that is trained, mean over orders, two-sided t. *slopes*: the gain of the "
-        "environment held out (greedy is primary; 768 tasks), *company*: success in the order's first one (96 tasks). "
-        "256 steps in all whatever their number, so that each of k environments gets a k-th.",
-        ["of", "decoding", "orders", "slope a doubling [95%]", "p"],
-        [[r.table, r.decoding, r.orders, interval(r), number(r.p)] for _, r in table.iterrows()],
-    )  # fmt: skip
+        "Slope of success over log2 of the number of environments that are trained, mean over orders, two-sided "
+        "t. The gain of the environment held out, greedy, is primary (768 tasks a run; the first environment has "
+        "96). All runs have 256 steps, so that each of k environments gets a k-th of them.",
+        ["success", "decoding", "orders", "slope a doubling [95%]", "p"],
+        [[called[r.table], r.decoding, r.orders, interval(r), number(r.p)] for _, r in table.iterrows()],
+    )
 
 
 def mended(table: pd.DataFrame) -> str:
     """Write S4's contrasts."""
     return mending(
         "Planted mistakes that were mended.",
-        "On common pairs, nearly all wrong quantities; bootstrap over seeds and tasks, and a t over the seeds' own "
-        "differences. adaptive - static-4-6 at level 1 is primary. A mistake is mended where nothing is wrong at its "
-        "place at the end; the cart may be wrong elsewhere.",
+        "Shares of both arms on the pairs (task, turn, kind) that both have, nearly all wrong quantities, so "
+        "that an arm's share differs by contrast. The interval is the registered bootstrap over seeds and tasks, "
+        "which is narrow with few seeds; p is of a t over the seeds' own differences, and a claim needs both. "
+        "adaptive - static-4-6 at level 1 is primary. A mistake is mended where nothing is wrong at its place at "
+        "the end; the cart may be wrong elsewhere.",
         table,
     )
 
@@ -229,7 +227,10 @@ def mending(title: str, note: str, table: pd.DataFrame) -> str:
     return grid(
         title,
         note,
-        ["starter", "contrast", "level", "seeds", "pairs", "mended", "other", "difference [95%]", "p over seeds"],
+        [
+            *("starter", "contrast", "level", "seeds", "pairs"),
+            *("first arm", "second arm", "difference [95%]", "p over seeds"),
+        ],
         [
             [
                 *(r.starter, r.contrast, r.level, r.seeds, r.pairs),

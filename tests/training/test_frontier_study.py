@@ -227,14 +227,15 @@ def test_the_committed_tables_hold_every_run_that_they_count() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "predicted", "outcome", "within"),
     [
-        (0.01, 0.05, 0.03, "held", "open"), (0.01, 0.02, 0.03, "sign", "held"), (-0.01, 0.05, 0.03, "open", "open"),
+        (0.01, 0.04, 0.03, "held", "open"), (0.01, 0.02, 0.03, "sign", "held"), (-0.01, 0.05, 0.03, "open", "open"),
         (-0.02, 0.02, 0.03, "not held", "held"), (-0.06, -0.04, 0.03, "not held", "not held"),
+        (0.01, 0.09, 0.05, "held", "not held"),
     ],
 )  # fmt: skip
 def test_outcomes_of_predictions_by_hand(
     low: float, high: float, predicted: float, outcome: str, within: str
 ) -> None:
-    row = pd.Series({"low": low, "high": high})
+    row = pd.Series({"difference": (low + high) / 2, "low": low, "high": high})
     assert predictions.difference(row, predicted) == outcome
     assert predictions.near(row, 0.03) == within
 
