@@ -149,8 +149,8 @@ def as_it_is(law: Law, section: str) -> str:
 def figures(certificate: dict[str, Any]) -> str:
     """What each environment's cells come to, as a Markdown table."""
     lines = [
-        "| environment | oracle | reference | courteous | blind | above chance | perturbed, d = 0 to 12 | leak |",
-        "|---|---|---|---|---|---|---|---|",
+        "| environment | oracle | reference | courteous | blind | above chance | perturbed | shortcut | leak |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     rows = sorted(certificate["rows"], key=lambda row: (row["env"], row["d"]))
     for env, cells in ((env, list(found)) for env, found in groupby(rows, key=lambda row: row["env"])):
@@ -159,8 +159,9 @@ def figures(certificate: dict[str, Any]) -> str:
         leaks = [(leak["auc"], leak["low"]) for leak in certificate["leaks"] if leak["env"] == env]
         told = "none listed" if not leaks else "{:.2f} (from {:.2f})".format(*max(leaks))
         worst = [f"{min(cell[player] for cell in cells):.1%}" for player in ("solver", "fair", "courteous")]
-        fall = f"{cells[0]['noisy']:.2f} to {cells[-1]['noisy']:.2f}"
-        cols = [env, *worst, f"{blind:.1%}", f"{max(0.0, above):.2f}", fall, told]
+        ends = [next(cell for cell in cells if cell["d"] == d) for d in (0, 12)]
+        falls = [" to ".join(f"{cell[player]:.2f}" for cell in ends) for player in ("noisy", "shortcut")]
+        cols = [env, *worst, f"{blind:.1%}", f"{max(0.0, above):.2f}", *falls, told]
         lines.append(f"| {' | '.join(cols)} |")
     found = [line.split(": ", 1) for line in certificate["broken"]]
     broken = {
@@ -168,10 +169,20 @@ def figures(certificate: dict[str, Any]) -> str:
     }
     asked = [share for share in certificate["understood"] if share["group"] == "all"]
     banks = ", ".join(f"{one['exact']:.1%} of `{one['bank']}` ({one['asks']} asks)" for one in asked)
+    levels, others = sorted({row["d"] for row in rows}), sorted({row["others"] for row in rows}, reverse=True)
+    small = {
+        law: ", ".join(env for env, state in of.items() if state == "not shown")
+        for law, of in certificate["laws"].items()
+        if "not shown" in of.values()
+    }
     lines += [
         "",
-        f"{len(rows)} cells of {rows[0]['seeds']} tasks ({rows[0]['others']} for each attacker). "
-        + ("Broken:" if broken else "No law is broken."),
+        wrapped(
+            f"{len(rows)} cells of {rows[0]['seeds']} tasks ({' or '.join(map(str, others))} for each attacker), at "
+            f"{len(levels)} levels from d = {levels[0]} to {levels[-1]}. "
+            f"Too few to show: {'; '.join(f'{law} ({of})' for law, of in small.items())}. "
+            + ("Broken:" if broken else "No law is broken.")
+        ),
         "",
         *(wrapped(f"- {law}: {what}.", "  ") for law, what in broken.items()),
         *([""] if broken else []),
