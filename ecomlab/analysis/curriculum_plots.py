@@ -152,7 +152,7 @@ def mending(mended: pd.DataFrame, width: Width = "page") -> Figure:
     level. The table is `mended` of experiments/frontier/analyse.py."""
     levels = sorted(mended.level.unique())
     starters = tuple(sorted(mended.starter.unique()))
-    figure, page = canvas(width, 2.0, 3.6)
+    figure, page = canvas(width, 2.3, 4.2)
     panels = panels_of(figure, (1, len(levels)) if page else (len(levels), 1))
     for ax, level in zip(panels, levels, strict=True):
         _differences(ax, mended[mended.level == level].assign(holm=1.0, of=0), starters)

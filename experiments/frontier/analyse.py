@@ -14,8 +14,8 @@
 | `by_steps` | S1's success by starter, arm and the exact number of composed steps |
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
 | `environments` | S2's means over the orders |
-| `mended` | S4's shares of mended mistakes on common pairs, and their differences |
-| `recovery`, `recovery_success` | the same, and success, for given turns that end in a mistake against their control |
+| `mended` | S4's shares of mended mistakes on common pairs, and their differences; recovery and its control too |
+| `recovery` | success of recovery minus its control, which were registered later |
 | `predictions` | every prediction, what was found, and how it came out (`predictions.py`) |
 | `runs` | how many of the registered runs of an arm these tables are of |
 
@@ -355,8 +355,8 @@ def mended(
     return pd.DataFrame(rows)
 
 
-def recovery(results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compare given turns that end in a mistake with their control: shares mended, and success over levels 0 to 6."""
+def recovery(results: Path) -> pd.DataFrame:
+    """Compare success over levels 0 to 6 of given turns that end in a mistake with their control."""
     one, other = RECOVERY_ARMS
     table = ends(results, "recovery", RECOVERY)
     rows = []
@@ -371,7 +371,7 @@ def recovery(results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             for starter in STARTERS
             if {(starter, one), (starter, other)} <= {*success}
         ]
-    return mended(results, RECOVERY, [(one, other)]), pd.DataFrame(rows)
+    return pd.DataFrame(rows)
 
 
 def bootstrap(runs: pd.Series, tasks: pd.Series, values: pd.Series) -> tuple[float, float]:
@@ -406,16 +406,15 @@ def main() -> None:
         "health": health(results),
         "success": success(results, table),
         "contrasts": contrasts(table, followed),
-        "mended": mended(results),
+        "mended": pd.concat([mended(results), mended(results, RECOVERY, [tuple(RECOVERY_ARMS)])]),
     }
     made |= {"by_steps": by_steps(results), "curves": followed}
     if len(second):
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
         made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}
         made["environments"] = over_orders({name: made[name] for name in ("slopes", "company")})
-    again = recovery(results)
-    if all(map(len, again)):
-        made |= dict(zip(("recovery", "recovery_success"), again, strict=True))
+    if len(again := recovery(results)):
+        made["recovery"] = again
     made = {name: renamed(one) for name, one in made.items()}
     made["predictions"] = outcomes(made)
     for name, one in made.items():

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
-from study import CONTRASTS, STARTERS
+from study import CONTRASTS, RECOVERY_ARMS, STARTERS
 
 
 def said(arms: str) -> str:
@@ -13,6 +13,7 @@ def said(arms: str) -> str:
 
 PRIMARY = [said(f"{one} - {other}") for one, other in CONTRASTS]
 ENDS = (("0-6", "sampled"), ("0-6", "greedy"), ("7-8", "sampled"), ("7-8", "greedy"))
+RECOVERY = " - ".join(RECOVERY_ARMS)
 SEVENTH = "†"
 """Marks arms that drew level 7 or more."""
 
@@ -28,8 +29,8 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
         "steps": "\n".join(by_steps(made["by_steps"], starter) for starter in STARTERS),
         "others": others(made["contrasts"]),
         "environments": environments(made["environments"]) if "environments" in made else "",
-        "mended": mended(made["mended"]),
-        "recovery": recovery(made["recovery"], made["recovery_success"]) if "recovery" in made else "",
+        "mended": mended(made["mended"][made["mended"].contrast != RECOVERY]),
+        "recovery": recovery(made["mended"], made["recovery"]) if "recovery" in made else "",
         "predictions": predicted(made["predictions"]),
     }
     written = "\n".join(
@@ -218,7 +219,7 @@ def recovery(table: pd.DataFrame, success: pd.DataFrame) -> str:
         "Given turns that end in a mistake.",
         f"Exploratory, registered later. Success over levels 0 to 6, recovery - recovery-control: {found}. Mended, as "
         "above:",
-        table,
+        table[table.contrast == RECOVERY],
     )
 
 
