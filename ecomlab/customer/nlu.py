@@ -331,17 +331,21 @@ def understand(message: str, phrases: Phrases, lexicon: Lexicon, opening: bool =
     """Read everything that a message says, as reference players do: acts by their effect on the goal or else their
     kind, items in order, slots with sentences of their own. Two messages that are equal in it say the same."""
     slots = read_slots(message, phrases, lexicon, opening)
+    sought: list[str] = []
     if opening:
         mentions, kinds, complete = read_opening(message, phrases, lexicon), set[str](), is_complete(message)
     else:
         mentions = read_message(message, phrases, lexicon)
-        kinds = {phrases.effects.get(act.kind, act.kind) for act in read_acts(message, phrases, lexicon)}
+        acts = read_acts(message, phrases, lexicon)
+        kinds = {phrases.effects.get(act.kind, act.kind) for act in acts}
+        sought = [f"where is {act.fields['seen']}" for act in acts if act.kind == "ask where"]
         kinds -= {"", "set"}
         if mentions or slots or kinds - COURTESIES:
             kinds -= COURTESIES
         complete = says("nothing", message, phrases, lexicon)
     return [
         *sorted(kinds),
+        *sought,
         *(f"{one.effect} {one.type} {sorted(one.slots.items())}" for one in mentions),
         *sorted(f"{name} = {value!r}" for name, value in slots),
         *(["complete"] if complete else []),

@@ -25,6 +25,7 @@ from ecomlab.customer.noise import SLANG
 from ecomlab.customer.reading.words import stem
 from ecomlab.customer.templates import SENTENCE_BREAK, Phrases
 from ecomlab.other_words import WORDS
+from ecomlab.wishes import ELSE
 
 LONGER, MARGIN = 2, 120
 """A rewording has at most `LONGER` times the characters of the template, and `MARGIN` more."""
@@ -100,6 +101,7 @@ class Check:
         types = (name for kind in self.lexicon.types.values() for name in (kind.name, kind.plural))
         lost = lost or [name for name in types if name in before and name not in rewrite]
         lost += [verbatim] if verbatim in template and verbatim.lower() not in rewrite.lower() else []
+        lost += [text for text in ELSE.values() if text in template and text not in rewrite]
         if lost:
             return Refusal("drops words", ", ".join(lost))
         for reason, counted in (("changes a number", _numbers), ("changes a word that decides", bound)):

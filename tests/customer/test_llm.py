@@ -82,6 +82,24 @@ def test_the_same_in_other_words_passes_and_anything_else_is_refused_by_its_reas
     assert (refusal.reason if refusal else "") == refused
 
 
+@pytest.mark.parametrize(
+    ("env", "template", "was", "now", "reason"),
+    [
+        ("POLICY", "Good question, my membership is something I'd have to look up. Where is it shown?", "Good", "Where",
+         "read otherwise"),
+        ("PD", "I'd like a Tea Kettle, or within 3 days if that is here already.", "that is", "that's", "drops words"),
+    ],
+)  # fmt: skip
+def test_what_a_player_hears_beside_slots_is_not_changed(
+    shop: Shop, env: str, template: str, was: str, now: str, reason: str
+) -> None:
+    """Found by `experiments/llm_customer/laws.py`: each decided one task of 5,520."""
+    check = Check(ENVIRONMENTS[env].phrases, lexicon_of(shop.catalog))
+    said = template.replace(was, "*").replace(now, was).replace("*", now)
+    refusal = check.refusal(said, template)
+    assert check.refusal(template, template) is None and refusal and refusal.reason == reason
+
+
 def test_what_the_agent_named_is_said_as_it_is(check: Check) -> None:
     template, title = "I'll take the SonicWave Tea Kettle.", "SonicWave Tea Kettle"
     refusal = check.refusal("The Tea Kettle by SonicWave.", template, verbatim=title)
