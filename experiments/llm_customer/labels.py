@@ -4,8 +4,8 @@ that says what those questions ask for of which the parser makes nothing.
     python experiments/llm_customer/labels.py tenth NAME.labels.json --ask requests.jsonl   # what it is asked
     python experiments/llm_customer/labels.py tenth NAME.labels.json --out labels.json
 
-A file of answers takes the endpoint's place: {"number of a request": "label, label"}. Requests are numbered as they
-come, so that the file says nothing of the questions in a bank that nobody has opened.
+A file of answers takes the endpoint's place: {"digest of a request": "label, label"}, so that it says nothing of the
+questions in a bank that nobody has opened, and never answers another question than it was asked.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import ecomlab
 from ecomlab.customer.llm import NONE
 from ecomlab.files import write_json
 from ecomlab.laws.understanding import BANKS, ask, questions
+from ecomlab.seeding import digest
 from ecomlab.task import Message
 
 
@@ -27,15 +28,16 @@ class Labeller:
 
     def __init__(self, answers: dict[str, str]) -> None:
         self.answers = answers
-        self.requests: dict[tuple[str, str], str] = {}
-        """Number of a request, by its system prompt and text; the same one twice has one number."""
+        self.requests: dict[str, list[str]] = {}
+        """System prompt and text of each request, by their digest."""
 
     def __call__(self, messages: list[Message]) -> str:
         system, user = (str(message["content"]) for message in messages)
         if not is_label(messages):
             return line_of(user)
-        number = self.requests.setdefault((system, user), str(len(self.requests) + 1))
-        return self.answers.get(number, NONE)
+        key = digest([system, user], size=8)
+        self.requests[key] = [system, user]
+        return self.answers.get(key, NONE)
 
 
 def main() -> None:
@@ -46,9 +48,9 @@ def main() -> None:
     labelled = list(ask(bank, shop, chat=labeller))
     if chosen.ask:
         lines = [
-            json.dumps({"number": number, "system": system, "user": user}, ensure_ascii=False)
-            for (system, user), number in labeller.requests.items()
-            if number not in given
+            json.dumps({"request": key, "system": system, "user": user}, ensure_ascii=False)
+            for key, (system, user) in labeller.requests.items()
+            if key not in given
         ]
         chosen.ask.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         return
@@ -63,7 +65,8 @@ def main() -> None:
         "became_exact": pairs[False, True],
         "were_exact": pairs[True, False],
         "requests": len(labeller.requests),
-        "labelled_none": sum(given.get(number, NONE) == NONE for number in labeller.requests.values()),
+        "without_answer": len(labeller.requests.keys() - given.keys()),
+        "labelled_none": sum(given.get(key) == NONE for key in labeller.requests),
     }
     write_json(chosen.out, found)
     print(chosen.out.read_text("utf-8"))

@@ -103,6 +103,17 @@ def test_the_committed_laws_are_of_every_cell_of_the_environments_that_ship_or_s
     assert made["states"] == script["states"](made)
     for customer, by_law in script["LAWS"].items():
         for law in by_law:
-            states = made["states"][customer][law]
-            assert set(states) - {"all"} == set(ENVIRONMENTS), (customer, law)
-            assert {states[env] for env in ENVIRONMENTS} == {State.KEPT}, (customer, law)
+            assert set(made["states"][customer][law]) - {"all"} == set(ENVIRONMENTS), (customer, law)
+    found = {
+        (customer, law, env): state
+        for customer, by_law in made["states"].items()
+        for law, states in by_law.items()
+        for env, state in states.items()
+        if state != State.KEPT
+    }
+    assert found == {
+        ("hostile", "SILENT", "STATUS"): State.NOT_SHOWN,
+        ("hostile", "BROKEN IS NOT WRONG", "POLICY"): State.BROKEN,
+        ("honest", "UNDERSTOOD", "STATUS"): State.BROKEN,
+        ("honest", "UNDERSTOOD", "all"): State.BROKEN,
+    }, "what docs/llm_customer.md says"
