@@ -536,7 +536,6 @@ def build_catalog(
     yes: bool = opt(False, "--yes", "Take the guessed mapping without asking."),
     split: str = opt("train", "--split NAME", "Split of a dataset."),
     embedder: str = opt("lexical", "--embedder NAME", "lexical, minilm, a model id or folder, a TOML file."),
-    low_recall: bool = opt(False, "--allow-low-recall", "Keep an index with a recall at 20 below 95%."),
 ) -> None:
     """Clean someone's product file, report on it, and make a shop of it; rejected rows are set aside with reasons.
 
@@ -546,7 +545,7 @@ def build_catalog(
     """
     from ecomlab.lab.catalogs import build
 
-    build(source, out, mapping, yes, split, console, embedder, low_recall)
+    build(source, out, mapping, yes, split, console, embedder)
 
 
 @catalog.command("check")

@@ -36,7 +36,6 @@ def build_shop(
     out: Path,
     embedder: Embedder | None = None,
     *,
-    allow_low_recall: bool = False,
     tell: Tell = lambda line: None,
     wait: float = 0.0,
     gather: Gather = alone,
@@ -46,7 +45,7 @@ def build_shop(
     The manifest is replaced last: until then `out` holds the catalog it held before, or a build that goes on with the
     same arguments. `tell` gets lines on what is done and how long it takes. Without an embedder texts are embedded
     lexically. Raises CatalogError while another process builds there (after `wait` seconds), LowRecallError when the
-    index finds too little and that is not allowed, and OSError where the folder cannot be written.
+    index finds too little, and OSError where the folder cannot be written.
 
     `gather` shares the embedding with the processes that call `help_build`. They are not needed after that, and what
     one that ends early leaves is embedded here. Raises CatalogError where one has another catalog, model or faiss.
@@ -68,7 +67,7 @@ def build_shop(
         exact = _exact(catalog, texts, embedder, data, tell, gather)
         found = Index(exact, _lists(exact, data, tell) if texts.count > index.EXACT_UP_TO else None)
         queries = SearchEngine(catalog, embedder, texts, found).shopper_queries()
-        found, recall = found.with_enough_effort(queries, tell, allow_low_recall)
+        found, recall = found.with_enough_effort(queries, tell)
         for draft in data.glob(".*.*"):  # of a build that was killed
             draft.unlink()
         manifest = store.Manifest(

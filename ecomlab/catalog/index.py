@@ -92,15 +92,12 @@ class Index:
         return digest_of([_faiss().serialize_index(part) for part in parts])
 
     def with_enough_effort(
-        self,
-        queries: np.ndarray,
-        tell: Callable[[str], None] = lambda line: None,
-        allow_low_recall: bool = False,
+        self, queries: np.ndarray, tell: Callable[[str], None] = lambda line: None
     ) -> tuple["Index", dict[float, float]]:
         """Raise the effort until recall@20 on `queries` is RECALL_WANTED under every filter: the index, and its recall
         by the share of vectors that a drawn filter leaves. Hits score as the true 20th or better.
 
-        Raises LowRecallError when no effort suffices, unless that is allowed.
+        Raises LowRecallError when no effort suffices.
         """
         if self.lists is None:
             return self, {}
@@ -122,12 +119,10 @@ class Index:
             tell(f"recall@20 {recall[1.0]:.3f}, {worst:.3f} under filters, reading {effort.lists} lists")
             if worst >= RECALL_WANTED:
                 return index, recall
-        if not allow_low_recall:
-            raise LowRecallError(
-                f"the index finds {worst:.1%} of the best 20, less than {RECALL_WANTED:.0%}, at the highest effort; "
-                "allow a low recall if that is good enough for you"
-            )
-        return index, recall
+        raise LowRecallError(
+            f"the index finds {worst:.1%} of the best 20, less than {RECALL_WANTED:.0%}, at the highest effort; use "
+            "another embedder, whose vectors lie less close together"
+        )
 
 
 def digest_of(parts: Sequence[np.ndarray]) -> str:

@@ -43,7 +43,6 @@ def build(
     split: str,
     console: Console,
     embedder: str = "lexical",
-    allow_low_recall: bool = False,
 ) -> Report | None:
     """Build the catalog of `source` in the folder `out`; without a mapping file it is guessed and, unless `yes`, asked.
 
@@ -82,7 +81,6 @@ def build(
         catalog,
         out,
         embeds,
-        allow_low_recall=allow_low_recall,
         tell=lambda line: console.print(escape(line), soft_wrap=True),
         gather=gather,
     )

@@ -101,24 +101,7 @@ class Recipe(Settings):
     """Number of conversations from which the byte pairs are learned."""
     longest: PositiveInt = 700
     """Maximum number of tokens of a demonstration; longer ones are left out."""
-    finish: tuple[Phase, ...] = ()
-    """A second stage, trained from the first one's result as it is saved, in half precision."""
-    finish_rate: Annotated[float, Field(gt=0, le=1)] = 0.25
-    """Learning rates at which the second stage begins, as a share of the first one's; they fall to zero over it."""
     seed: NonNegativeInt = 0
-
-    @property
-    def stages(self) -> tuple[tuple[Phase, ...], ...]:
-        """Phases by stage: learning rates fall to zero at the end of each."""
-        return (self.phases, self.finish) if self.finish else (self.phases,)
-
-    def through(self, stage: int) -> dict[str, Any]:
-        """Return what decides the result of a stage, JSON values."""
-        return {
-            name: value
-            for name, value in self.to_json().items()
-            if stage or name not in ("finish", "finish_rate")
-        }
 
     @property
     def environments(self) -> list[str]:
@@ -234,44 +217,19 @@ def make_starter(
     model.to(device)
     on_progress(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer):,} tokens")
     policy = Policy(model, renderer, made_for(tokenizer, shop, recipe.environments))
-    for stage in range(len(recipe.stages)):
-        saved = work / f"stage-{stage}" if work else None
-        if saved and saved.exists():
-            on_progress(f"stage {stage}: as saved in {saved}")
-            model.load_state_dict(_saved_stage(saved, recipe, stage, shop).model.state_dict())
-            continue
-        _train_stage(policy, shop, recipe, stage, on_progress, work)
-        for weights in model.parameters():  # as they are saved
-            weights.data = weights.data.half().float()
-        if saved:
-            new = saved.with_name("new")
-            save_policy(new, policy, recipe=recipe.through(stage))
-            new.replace(saved)
+    _train(policy, shop, recipe, on_progress, work)
+    for weights in model.parameters():  # as they are saved
+        weights.data = weights.data.half().float()
     model.eval()
     return policy
 
 
-def _saved_stage(folder: Path, recipe: Recipe, stage: int, shop: Shop) -> Policy:
-    """Load a stage's result. Raises ValueError if it is of another recipe."""
-    saved = STARTERS.load(folder, shop, recipe.environments)
-    names = recipe.through(stage)
-    if {name: value for name, value in saved.made_for["recipe"].items() if name in names} != names:
-        raise ValueError(f"{folder} is of another recipe; delete it, or choose another --work")
-    return saved
-
-
-def _train_stage(
-    policy: Policy,
-    shop: Shop,
-    recipe: Recipe,
-    stage: int,
-    on_progress: Callable[[str], None],
-    work: Path | None,
+def _train(
+    policy: Policy, shop: Shop, recipe: Recipe, on_progress: Callable[[str], None], work: Path | None
 ) -> None:
-    """Draw the demonstrations of a stage's phases and train on them."""
-    first = sum(len(phases) for phases in recipe.stages[:stage])
+    """Draw the demonstrations of a recipe's phases and train on them."""
     batches: list[list[Demonstration]] = []
-    for number, phase in enumerate(recipe.stages[stage], first):
+    for number, phase in enumerate(recipe.phases):
         started = time.perf_counter()
         played = drawn(work, recipe, number) or list(
             play_demonstrations(shop, policy.renderer, recipe, number)
@@ -285,14 +243,10 @@ def _train_stage(
             )
         batches += list(batches_of(played, recipe.tokens_per_batch, phase.tokens, (recipe.seed, number)))
         on_progress(f"phase {number} drawn in {time.perf_counter() - started:.0f} s")
-    kept = Checkpoint(work, digest((recipe.through(stage), stage), size=8)) if work else None
-    rate, cooldown = (recipe.finish_rate, 1.0) if stage else (1.0, recipe.cooldown)
+    kept = Checkpoint(work, digest(recipe.to_json(), size=8)) if work else None
     imitate(
-        policy.model, batches, rate * recipe.muon_lr, rate * recipe.adamw_lr, cooldown, on_progress, kept,
-        decay=recipe.decay,
+        policy.model, batches, recipe.muon_lr, recipe.adamw_lr, recipe.cooldown, on_progress, kept, decay=recipe.decay
     )  # fmt: skip
-    if kept:
-        kept.path.unlink(missing_ok=True)  # the next stage begins its own
 
 
 def make_tokenizer(shop: Shop, recipe: Recipe) -> "PreTrainedTokenizerFast":
@@ -315,7 +269,7 @@ def play_demonstrations(
 
     Several processes may play one of `parts` each.
     """
-    phase = [phase for stage in recipe.stages for phase in stage][number]
+    phase = recipe.phases[number]
     weights = np.array([c.weight for c in phase.cells])
     random = rng("cells", recipe.seed, number)
     for i, chosen in enumerate(
@@ -380,20 +334,17 @@ def draw_task(shop: Shop, cell: Cell, *key: Any) -> Task:
 def shrunk(recipe: Recipe, only: str | None, millions: float | None) -> Recipe:
     """Shrink a recipe for a trial: fewer environments, fewer tokens."""
     names = [ENVIRONMENTS[name].id for name in only.split(",")] if only else recipe.environments
-    every = [phase for stage in recipe.stages for phase in stage]
-    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in every)
-
-    def smaller(phases: Sequence[Phase]) -> tuple[Phase, ...]:
-        return tuple(
+    share = 1.0 if millions is None else 1e6 * millions / sum(phase.tokens for phase in recipe.phases)
+    return recipe.replace(
+        phases=tuple(
             phase.replace(
                 cells=tuple(c for c in phase.cells if c.env in (COPY_DRILL, *names)),
                 tokens=round(phase.tokens * share),
                 episodes=max(100, round(phase.episodes * share)),
             )
-            for phase in phases
+            for phase in recipe.phases
         )
-
-    return recipe.replace(phases=smaller(recipe.phases), finish=smaller(recipe.finish))
+    )
 
 
 app = typer.Typer(help=__doc__, rich_markup_mode=None, add_completion=False)
