@@ -65,6 +65,7 @@ def curriculum(
     panels[4].set_title("What does better?\n ")  # the second line is the legend's
     for axis in (panels[0].yaxis, panels[1].yaxis, panels[3].xaxis):
         axis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))  # whole percents
     panels[2].yaxis.set_major_locator(MaxNLocator(integer=True))
     lettered(panels)
     handles = [
