@@ -148,28 +148,8 @@ class Prefix:
         return replace(self, cuts=tuple(cuts))
 
 
-@dataclass(frozen=True)
-class Recovery:
-    """All levels, evenly. Half of the carts are without options, and there the demonstrator's first turns are given,
-    which end in a mistake."""
-
-    envs: tuple[str, ...]
-    planted: str = "wrong quantity"
-
-    name = "recovery"
-
-    @classmethod
-    def start(cls, envs: Sequence[str]) -> Self:
-        _only_carts(cls.name, envs)
-        return cls(tuple(envs))
-
-    def draw(self, rng: np.random.Generator) -> Draw:
-        level, whole = int(rng.integers(TOP + 1)), rng.random() < 0.5
-        return (
-            Draw("CART", level)
-            if whole
-            else Draw("CART", level, {"cart.p_option": 0.0}, planted=self.planted)
-        )
+class Unmoved:
+    """A schedule that nothing moves."""
 
     def report(self, draw: Draw, outcomes: Outcomes) -> Self:
         return self
@@ -179,6 +159,27 @@ class Recovery:
 
     def from_json(self, state: Mapping[str, Any]) -> Self:
         return self
+
+
+@dataclass(frozen=True)
+class Recovery(Unmoved):
+    """All levels, evenly. Half of the carts are without options, and there the demonstrator's first turns are given,
+    which end in a mistake."""
+
+    planted: str = "wrong quantity"
+
+    name = "recovery"
+
+    @classmethod
+    def start(cls, envs: Sequence[str]) -> Self:
+        _only_carts(cls.name, envs)
+        return cls()
+
+    def draw(self, rng: np.random.Generator) -> Draw:
+        level = int(rng.integers(TOP + 1))
+        if rng.random() < 0.5:
+            return Draw("CART", level)
+        return Draw("CART", level, {"cart.p_option": 0.0}, planted=self.planted)
 
 
 class RecoveryControl(Recovery):
@@ -192,7 +193,7 @@ class RecoveryControl(Recovery):
 
 
 @dataclass(frozen=True)
-class Singles:
+class Singles(Unmoved):
     """One step at a time: a second item, an option or a quantity, alone."""
 
     name = "singles"
@@ -205,15 +206,6 @@ class Singles:
     def draw(self, rng: np.random.Generator) -> Draw:
         which = list(SKILLS)[int(rng.integers(len(SKILLS)))]
         return Draw("CART", 0, {which: 2.0 if which == "cart.items" else 1.0})
-
-    def report(self, draw: Draw, outcomes: Outcomes) -> Self:
-        return self
-
-    def to_json(self) -> dict[str, Any]:
-        return {}
-
-    def from_json(self, state: Mapping[str, Any]) -> Self:
-        return self
 
 
 def _only_carts(name: str, envs: Sequence[str]) -> None:

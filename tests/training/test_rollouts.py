@@ -13,6 +13,7 @@ from runs import in_two_processes
 from ecomlab import ENVIRONMENTS, Episode, Shop, Task, make_task, play
 from ecomlab.episode.play import replay
 from ecomlab.episode.referee import MOST_FORMAT_ERRORS
+from ecomlab.evaluation.mistakes import label
 from ecomlab.models.batch import Rollout, Start, play_batch
 from ecomlab.models.load import load_policy
 from ecomlab.models.policy import Policy
@@ -251,10 +252,13 @@ def calls_of(message: Any) -> list[Any]:
     return [(call["name"], load_arguments(call["name"], call["arguments"])) for call in calls]
 
 
-def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop) -> None:
+@pytest.mark.parametrize("given", [{"given": 0.5}, {"planted": "wrong quantity"}])
+def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop, given: dict[str, Any]) -> None:
+    overrides = {"cart.items": 2.0, "cart.p_option": 0.0}
+
     class Mine:
         def draw(self, rng: np.random.Generator) -> Draw:
-            return Draw("CART", int(rng.integers(3)), {"cart.items": 2.0}, given=0.5)
+            return Draw("CART", int(rng.integers(3)), overrides, **given)
 
         def report(self, draw: Draw, outcomes: Any) -> "Mine":
             heard.append((draw, list(outcomes)))
@@ -272,8 +276,14 @@ def test_a_schedule_moves_axes_and_gives_turns(novice: Policy, shop: Shop) -> No
     assert heard == [(group.draw, group.outcomes) for group in got.groups]
     for rollout in (r for group in got.groups for r in group.rollouts):
         assert rollout.task is not None and rollout.trajectory is not None
-        assert rollout.task.overrides == {"p_missing": 0.0, "cart.items": 2.0}
+        assert rollout.task.overrides == {"p_missing": 0.0, **overrides}
         assert rollout.trajectory.turns > rollout.turns
+        first = label(rollout.trajectory, shop).first
+        wrong = first and (first.kind, first.turn) == (
+            "wrong quantity",
+            rollout.trajectory.turns - rollout.turns,
+        )
+        assert wrong or not given.get("planted"), "the last given turn"
     with pytest.raises(ScheduleError, match="CART"):
         collect(Mine(), replace(sampling, envs=("PD",)), ("mine", 1), shop, novice.sampler(), novice.renderer)
     drawless: Any = type("Drawless", (Mine,), {"draw": lambda self, random: None})
