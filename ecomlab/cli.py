@@ -225,7 +225,7 @@ def train(
 ) -> None:
     """Train one policy, or continue its run. On several GPUs: accelerate launch -m ecomlab train ...
 
-    Example: [cyan]ecomlab train --config experiments/laptop/train.toml --set seed=1 --dry-run[/cyan]
+    Example: [cyan]ecomlab train --config experiments/quick/train.toml --set seed=1 --dry-run[/cyan]
     """
     from ecomlab.lab.paths import resolve
     from ecomlab.lab.shops import training_settings

@@ -249,7 +249,7 @@ COMPOSED: Mapping[str, float] = {
     "p_noise": 0.0, "p_switch": 0.0, "top_k": 200, "history": 5, "steps.mean": 0.0,
 }  # fmt: skip
 """Overrides that hold everything at its easiest but what a cart is made of. A level of CART then says how many steps a
-cart composes, items beyond the first, options and quantities: .5, 1.4, 2.4, 3.8, 5.2, 6.1 in the mean at d = 1 to 6."""
+cart composes, items beyond the first, options and quantities: .5, 1.3, 2.5, 3.7, 5.1, 6.1 in the mean at d = 1 to 6."""
 
 
 def about(axis: str) -> str:

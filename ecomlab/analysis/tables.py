@@ -137,7 +137,7 @@ class Runs(NamedTuple):
 def load_runs(*folders: str | Path) -> Runs:
     """Join the tables of experiments, and of single runs, to draw an arm beside others::
 
-        runs = ecomlab.load_runs("experiments/laptop", "experiments/runs/mine")
+        runs = ecomlab.load_runs("experiments/quick", "experiments/runs/mine")
         plots.difficulty_growth(*runs)
 
     Raises TableError for tables that hold the same run, or were not evaluated at the same levels under the same axes.
@@ -346,9 +346,9 @@ def load_frontier(path: str | Path) -> pd.DataFrame:
 
 
 def load_parts(path: str | Path) -> pd.DataFrame:
-    """Read the table of experiments/laptop/parts.py, sorted: means of the reward's parts over the held-out episodes of
+    """Read the table of experiments/quick/parts.py, sorted: means of the reward's parts over the held-out episodes of
     a run, step, environment, level and decoding. Raises TableError."""
-    with _made_by(path, "table of the reward's parts", "python experiments/laptop/parts.py"):
+    with _made_by(path, "table of the reward's parts", "python experiments/quick/parts.py"):
         return _sorted(pd.read_csv(path), [*RUN, "step", "env", "d", "decoding"])
 
 

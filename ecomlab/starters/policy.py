@@ -102,17 +102,17 @@ def save_policy(folder: Path, policy: Policy, **notes: Any) -> None:
 
 def _check(folder: Path, record: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Refuse a starter that was made for something else."""
-    if record.get("vocabulary") != here["vocabulary"]:
-        raise PolicyError(
-            f"{folder.name} knows the words of the generated catalog alone; play an endpoint, an ordinary model or the "
-            "reference player on another, or leave out --catalog"
-        )
     for what in ("renderer", "tokenizer"):
         if record.get(what) != here[what]:
             raise PolicyError(
                 f"{folder.name} was made for {what} {record.get(what)}, this is {what} {here[what]}; "
                 f"make it again with `{RECIPE}`, or use the ecomlab and the catalog that made it"
             )
+    if record.get("vocabulary") != here["vocabulary"]:
+        raise PolicyError(
+            f"{folder.name} knows the words of the generated catalog alone; play an endpoint, an ordinary model or the "
+            "reference player on another, or leave out --catalog"
+        )
     for env, now in here["environments"].items():
         then = record.get("environments", {}).get(env)
         if then is None:
