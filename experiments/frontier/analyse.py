@@ -11,10 +11,13 @@
 | `success` | S1's success after training, by starter and arm |
 | `health` | what S1's runs drew, which steps had an update, truncation, alarms |
 | `curves` | S1's runs by evaluation: success, tokens, groups with non-zero advantage, the highest level drawn |
+| `growth` | what an arm gains in either half of the training, by its curve |
 | `by_steps` | S1's success by starter, arm and the exact number of composed steps |
+| `alone` | S1's success in carts of one or two kinds of steps |
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
 | `environments` | S2's means over the orders |
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences; recovery and its control too |
+| `mended_arms` | the same of every arm of S1 and its starter; exploratory |
 | `recovery` | success of recovery minus its control, which were registered later |
 | `predictions` | every prediction, what was found, and how it came out (`predictions.py`) |
 | `runs` | how many of the registered runs of an arm these tables are of |
@@ -55,12 +58,16 @@ RANGES = {"0-6": range(7), "7-8": (7, 8)}
 DECODINGS = ("sampled", "greedy")
 BOUNDS = ("low", "high")
 BOOTSTRAPS = 10_000
-OTHERS = tuple(
-    (arm, "adaptive")
-    for arm in (*S1_ARMS, *IMITATION)
-    if not {("adaptive", arm), (arm, "adaptive")} & set(CONTRASTS) and arm != "adaptive"
+OTHERS = (
+    *(
+        (arm, "adaptive")
+        for arm in (*S1_ARMS, *IMITATION)
+        if not {("adaptive", arm), (arm, "adaptive")} & set(CONTRASTS) and arm != "adaptive"
+    ),
+    ("skill-wise", "skill-wise-shuffled"),
+    ("prefix", "static-0-6"),
 )
-"""Secondary contrasts: all other arms, imitation too, against adaptive."""
+"""Secondary contrasts: all other arms, imitation too, against adaptive; and two arms against their controls."""
 
 MENDED = (("adaptive", "static-4-6"), ("adaptive", "start"), ("prefix", "adaptive"))
 """Contrasts of S4; the first is primary, at level 1."""
@@ -163,8 +170,12 @@ def contrasts(table: pd.DataFrame, followed: pd.DataFrame) -> pd.DataFrame:
                     found = compared(success[starter, one], success[starter, other])
                     rows.append({**said, "decoding": decoding, "levels": levels, **found})
             if len(pair := at_equal_tokens(followed, starter, one, other)):
-                found = compared(pair.one, pair.other)
-                rows.append({**said, "decoding": "sampled", "levels": "0-6, equal tokens", **found})
+                for name, ends in (
+                    ("equal tokens", ["one", "other"]),
+                    ("equal steps", ["one_end", "other_end"]),
+                ):
+                    found = compared(*(pair[side] for side in ends))
+                    rows.append({**said, "decoding": "sampled", "levels": f"0, 2, 4, 6, {name}", **found})
     made = pd.DataFrame(rows)
     primary = (made.decoding == "sampled") & (made.levels == "0-6")
     primary &= made.contrast.isin([f"{one} - {other}" for one, other in CONTRASTS])
@@ -243,9 +254,21 @@ def curves(results: Path) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
+def growth(followed: pd.DataFrame) -> pd.DataFrame:
+    """Compute what an arm gains on the tasks of its curve until the middle of the training, and from there on."""
+    success = followed.pivot_table(index=["starter", "arm", "seed"], columns="step", values="success")
+    first, middle, last = 0, success.columns.max() // 2, success.columns.max()
+    rows = []
+    for (starter, arm), runs in success.groupby(level=["starter", "arm"]):
+        for half, (since, until) in {"first": (first, middle), "second": (middle, last)}.items():
+            found = compared(runs[until], runs[since])
+            rows.append({"starter": starter, "arm": arm, "half": half, **found})
+    return pd.DataFrame(rows)
+
+
 def at_equal_tokens(followed: pd.DataFrame, starter: str, one: str, other: str) -> pd.DataFrame:
-    """Read two arms' curves, linearly, at the tokens that the thriftier of them sampled in all: a row for each seed
-    that both have. Imitation has no curve."""
+    """Read two arms' curves, linearly, at the tokens that the thriftier of them sampled in all, and at their ends: a
+    row for each seed that both have. Imitation has no curve."""
     runs = followed[followed.starter == starter].groupby(["arm", "seed"])
     known = dict(iter(runs))
     found = []
@@ -253,8 +276,9 @@ def at_equal_tokens(followed: pd.DataFrame, starter: str, one: str, other: str) 
         if (one, seed) in known and (other, seed) in known:
             pair = [known[arm, seed] for arm in (one, other)]
             tokens = min(run.tokens.max() for run in pair)
-            found.append([float(np.interp(tokens, run.tokens, run.success)) for run in pair])
-    return pd.DataFrame(found, columns=["one", "other"])
+            equal = [float(np.interp(tokens, run.tokens, run.success)) for run in pair]
+            found.append([*equal, *(run.success.iloc[-1] for run in pair)])
+    return pd.DataFrame(found, columns=["one", "other", "one_end", "other_end"])
 
 
 def by_steps(results: Path) -> pd.DataFrame:
@@ -271,6 +295,20 @@ def by_steps(results: Path) -> pd.DataFrame:
         seeds=("seed", "size"), tasks=("tasks", "mean"), sampled=("sampled", "mean"), sampled_sd=("sampled", "std"),
         greedy=("greedy", "mean"), greedy_sd=("greedy", "std"),
     ).reset_index()  # fmt: skip
+
+
+def alone(table: pd.DataFrame) -> pd.DataFrame:
+    """Compute success in carts of one or two kinds of steps, sampled, 192 tasks a cell: mean over seeds of an arm."""
+    starts = [
+        pd.read_csv(HERE / f"skills_{starter}.csv").assign(arm="start", starter=starter, seed=0)
+        for starter in STARTERS
+    ]
+    both = pd.concat([table, *starts])
+    cells = both[~both.cell.str.startswith("d = ")]
+    groups = cells.groupby(["starter", "arm", "cell"], sort=False)
+    return groups.agg(
+        seeds=("seed", "size"), sampled=("sampled", "mean"), sd=("sampled", "std")
+    ).reset_index()
 
 
 def gains(table: pd.DataFrame, before: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -407,8 +445,10 @@ def main() -> None:
         "success": success(results, table),
         "contrasts": contrasts(table, followed),
         "mended": pd.concat([mended(results), mended(results, RECOVERY, [tuple(RECOVERY_ARMS)])]),
+        "mended_arms": mended(results, arms=[(arm, "start") for arm in (*S1_ARMS, *IMITATION)]),
+        "alone": alone(table),
     }
-    made |= {"by_steps": by_steps(results), "curves": followed}
+    made |= {"by_steps": by_steps(results), "curves": followed, "growth": growth(followed)}
     if len(second):
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))
         made |= {"slopes": slopes(held_out, "gain"), "company": slopes(first, "success")}

@@ -12,10 +12,13 @@ def said(arms: str) -> str:
 
 
 PRIMARY = [said(f"{one} - {other}") for one, other in CONTRASTS]
+EQUAL = ("equal tokens", "equal steps")
 ENDS = (("0-6", "sampled"), ("0-6", "greedy"), ("7-8", "sampled"), ("7-8", "greedy"))
 RECOVERY = " - ".join(RECOVERY_ARMS)
 SEVENTH = "†"
 """Marks arms that drew level 7 or more."""
+SIZES = "‡"
+"""Marks arms that draw no levels."""
 
 
 def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
@@ -25,11 +28,14 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
         "primary": primary(made["contrasts"], made["fresh"]),
         "ends": ends(made["success"], made["curves"], made["health"]),
         "health": health(made["health"]),
+        "growth": growth(made["growth"]),
         "otherwise": otherwise(made["contrasts"]),
         "steps": "\n".join(by_steps(made["by_steps"], starter) for starter in STARTERS),
         "others": others(made["contrasts"]),
         "environments": environments(made["environments"]) if "environments" in made else "",
+        "alone": "\n".join(alone(made["alone"], starter) for starter in STARTERS),
         "mended": mended(made["mended"][made["mended"].contrast != RECOVERY]),
+        "mended_arms": mended_arms(made["mended_arms"]),
         "recovery": recovery(made["mended"], made["recovery"]) if "recovery" in made else "",
         "predictions": predicted(made["predictions"]),
     }
@@ -53,7 +59,7 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
     """Write S1's primary contrasts, on all seeds, at equal tokens, and on the seeds that no gate had."""
     key = ["starter", "contrast"]
     again = {(r.starter, r.contrast): r for _, r in fresh.iterrows()}
-    equal = contrasts[contrasts.levels == "0-6, equal tokens"].set_index(key)
+    equal = [contrasts[contrasts.levels == f"0, 2, 4, 6, {what}"].set_index(key) for what in EQUAL]
     rows = []
     for _, r in contrasts[contrasts.holm.notna()].iterrows():
         new = again.get((r.starter, r.contrast))
@@ -61,16 +67,18 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
             ["", "", ""] if new is None else [f"{new.seeds} of {new.of}", interval(new), number(new.holm)]
         )
         tested = [f"{r.seeds} of {r.of}", interval(r), number(r.p), number(r.holm)]
-        rows.append([r.starter, r.contrast, *tested, interval(equal.loc[(r.starter, r.contrast)]), *beside])
+        curves = [interval(one.loc[(r.starter, r.contrast)]) for one in equal]
+        rows.append([r.starter, r.contrast, *tested, *curves, *beside])
     return grid(
         "Primary contrasts.",
         "Success over levels 0 to 6, sampled, at the end of the run; paired by seed, two-sided t, Holm over a "
         "starter's four. A claim of both starters needs the same sign and p below .05 after Holm from both; where one "
-        "alone has it, the claim is of this one. *Equal tokens* (not corrected): levels 0, 2, 4 and 6 of block 0, 256 "
-        "tasks, read from the two curves at the tokens of the arm that sampled fewer; what a demonstrator plays is not "
-        "counted. *Fresh seeds* are 3 to 7, which no gate had; empty where there are not two runs.",
+        "alone has it, the claim is of this one; none is made where fresh seeds differ in sign or in what is "
+        "significant. *Equal tokens* (not corrected): the 256 tasks of the training curve (levels 0, 2, 4 and 6 of "
+        "block 0), read at the tokens of the arm that sampled fewer, without what a demonstrator plays; *equal steps*: "
+        "the same tasks at the end. *Fresh seeds* are 3 to 7, which no gate had; empty where there are not two runs.",
         [
-            *("starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm", "equal tokens"),
+            *("starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm", *EQUAL),
             *("fresh seeds", "difference [95%]", "p, Holm"),
         ],
         rows,
@@ -83,8 +91,9 @@ def predicted(table: pd.DataFrame) -> str:
         "Predictions.",
         "*held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it is "
         "on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
-        "*not held* if it leaves out the bounds, or leaves out zero with a mean beyond them, else *open*. Orders "
-        "and sums are judged by means alone (`predictions.py`).",
+        "*not held* if it leaves out the bounds, or leaves out zero with a mean beyond them, else *open*. *No "
+        "difference*: *not rejected* if the interval has zero. Orders and sums are judged by means alone; *three "
+        "quarters* is .65 to .85 (`predictions.py`). *simulation*: what a simulation had said; gates were followed.",
         list(table.columns),
         table.itertuples(index=False),
     )
@@ -106,15 +115,15 @@ def otherwise(contrasts: pd.DataFrame) -> str:
 
 
 def others(contrasts: pd.DataFrame) -> str:
-    """Write all other arms against adaptive."""
+    """Write all other arms against adaptive, and two of them against their controls."""
     chosen = contrasts[~contrasts.contrast.isin(PRIMARY) & (contrasts.levels == "0-6")]
     rows = []
     for (starter, contrast), mine in chosen.groupby(["starter", "contrast"], sort=False):
         of = {r.decoding: interval(r) for _, r in mine.iterrows()}
         rows.append([starter, contrast, mine.seeds.max(), of["sampled"], of["greedy"]])
     return grid(
-        "All other arms against adaptive.",
-        "Levels 0 to 6, not corrected.",
+        "Other contrasts.",
+        "Levels 0 to 6, not corrected. Prefix draws the levels of static-0-6.",
         ["starter", "contrast", "seeds", "sampled", "greedy"],
         rows,
     )
@@ -131,12 +140,13 @@ def ends(success: pd.DataFrame, curves: pd.DataFrame, health: pd.DataFrame) -> s
         mine = success[(success.starter == starter) & (success.arm == arm)]
         of = {(r.levels, r.decoding): interval(r, "success") for _, r in mine.iterrows()}
         spent = f"{tokens[starter, arm] / 1e6:.2f}" if (starter, arm) in tokens else ""
-        arm += SEVENTH * ((starter, arm) in seventh)
+        arm += SEVENTH * ((starter, arm) in seventh) + SIZES * arm.startswith("skill-wise")
         rows.append([starter, arm, mine.seeds.max(), *(of[form] for form in ENDS), spent])
     return grid(
         "Success after training.",
         "Mean over all seeds that an arm has [95%], best first, 384 tasks a level; *start* is before training; tokens "
-        f"are all that were sampled in training. {SEVENTH}: its window drew level 7, in some steps (next table).",
+        f"are all that were sampled in training. {SEVENTH}: its window drew level 7, in some steps (next table). "
+        f"{SIZES}: it draws sizes of steps, which together may be as many as level 7 holds.",
         ["starter", "arm", "seeds", *(f"levels {levels}, {decoding}" for levels, decoding in ENDS), "tokens, millions"],
         rows,
     )  # fmt: skip
@@ -160,12 +170,40 @@ def by_steps(table: pd.DataFrame, starter: str) -> str:
     )
 
 
+def growth(table: pd.DataFrame) -> str:
+    """Write what arms gained in either half of the training."""
+    rows = []
+    for (starter, arm), mine in table.groupby(["starter", "arm"]):
+        of = {r.half: interval(r) for _, r in mine.iterrows()}
+        rows.append([starter, arm, mine.seeds.max(), of["first"], of["second"]])
+    return grid(
+        "Growth.",
+        "What sampled success gains in either half of the training, on the 256 tasks of the training curve [95%], not "
+        "corrected.",
+        ["starter", "arm", "seeds", "first 128 steps", "last 128 steps"],
+        rows,
+    )
+
+
+def alone(table: pd.DataFrame, starter: str) -> str:
+    """Write success in carts of one or two kinds of steps."""
+    shares = table[table.starter == starter].pivot_table(
+        index="arm", columns="cell", values="sampled", sort=False
+    )
+    return grid(
+        f"Success in carts of one or two kinds of steps, from {starter}.",
+        "Sampled, 192 tasks a cell of block 0, mean over seeds; *plain* is one thing without option or quantity.",
+        ["arm", *shares.columns],
+        [[arm, *map(number, row)] for arm, row in shares.sort_index().iterrows()],
+    )
+
+
 def health(table: pd.DataFrame) -> str:
     """Write what the runs drew, and how they went."""
     rows = []
     for r in table.itertuples():
         windowed = r.arm.startswith("adaptive")
-        drawn = [r.highest if r.highest else "", r.above_6 or "", f"{r.window:.1f}" if windowed else ""]
+        drawn = [r.highest if r.highest else "", r.above_6 or "", f"{r.window:.2f}" if windowed else ""]
         went = [number(r.mixed), number(r.without), number(r.truncated), f"{r.alarms:.0f}"]
         rows.append([r.starter, r.arm, r.seeds, *drawn, *went])
     return grid(
@@ -204,10 +242,19 @@ def mended(table: pd.DataFrame) -> str:
         "Planted mistakes that were mended.",
         "Shares of both arms on the pairs (task, turn, kind) that both have, nearly all wrong quantities, so "
         "that an arm's share differs by contrast. The interval is the registered bootstrap over seeds and tasks, "
-        "which is narrow with few seeds; p is of a t over the seeds' own differences, and a claim needs both. "
+        "which is narrow with few seeds; p is of a t over the seeds' own differences, which was added after 59 runs. "
         "adaptive - static-4-6 at level 1 is primary. A mistake is mended where nothing is wrong at its place at "
         "the end; the cart may be wrong elsewhere.",
         table,
+    )
+
+
+def mended_arms(table: pd.DataFrame) -> str:
+    """Write every arm's share of mistakes mended beside its starter's."""
+    return mending(
+        "Every arm and its starter.",
+        "Exploratory: arms were not registered to be compared so. Level 1; otherwise as above.",
+        table[table.level == 1].sort_values(["starter", "difference"], ascending=False),
     )
 
 

@@ -190,6 +190,9 @@ def test_two_arms_are_compared_at_the_tokens_of_the_thriftier(tmp_path: Path) ->
     assert pair.one.item() == pytest.approx(0.4) and pair.other.item() == pytest.approx(0.2), (
         "one step, and two"
     )
+    assert pair.one_end.item() == pytest.approx(0.8) and pair.other_end.item() == pytest.approx(0.2)
+    grown = analyse.growth(followed).set_index(["arm", "half"]).difference
+    assert grown["adaptive", "first"] == pytest.approx(0.4) == pytest.approx(grown["adaptive", "second"])
 
 
 def test_mended_mistakes_are_compared_on_common_pairs(tmp_path: Path) -> None:
