@@ -86,8 +86,7 @@ def _by_arm(ax: Axes, rows: pd.DataFrame, looks: dict[str, Look]) -> None:
 
 
 def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> None:
-    """Draw a row for each contrast: differences from both starters in percentage points, filled where all registered
-    runs are done and p is below .05 after Holm's correction."""
+    """Draw a row for each contrast: differences from both starters in percentage points, filled if claimed."""
     names = list(dict.fromkeys(rows.contrast))
     in_rows(ax, [" −\n".join(name.split(" - ")) for name in names])
     shades = ((0.1, 0.1, 0.1), (0.5, 0.5, 0.5))
@@ -95,13 +94,7 @@ def _differences(ax: Axes, rows: pd.DataFrame, starters: tuple[str, str]) -> Non
         for place, name in enumerate(names):
             for one in rows[(rows.starter == starter) & (rows.contrast == name)].itertuples():
                 bounds = [100 * value for value in (one.difference, one.low, one.high)]
-                dots(
-                    ax,
-                    [place + 0.24 * (side - 0.5)],
-                    bounds,
-                    (shade, mark),
-                    full=one.holm < 0.05 and one.seeds == one.of,
-                )
+                dots(ax, [place + 0.24 * (side - 0.5)], bounds, (shade, mark), full=one.claimed)
     ax.axvline(0, color=".3", linewidth=0.6)
     ax.set_xlabel("difference, d = 0–6, percentage points")
     handles = [
@@ -156,7 +149,7 @@ def mending(mended: pd.DataFrame, width: Width = "page") -> Figure:
     figure, page = canvas(width, 2.3, 4.2)
     panels = panels_of(figure, (1, len(levels)) if page else (len(levels), 1))
     for ax, level in zip(panels, levels, strict=True):
-        _differences(ax, mended[mended.level == level].assign(holm=1.0, of=0), starters)
+        _differences(ax, mended[mended.level == level].assign(claimed=False), starters)
         ax.set(xlabel=f"mended, d = {level}, percentage points")
     lettered(panels)
     return figure

@@ -6,7 +6,7 @@
 
 | table | rows |
 |---|---|
-| `contrasts` | S1's differences between arms, paired by seed (`of` so many registered); `holm` marks the primary ones |
+| `contrasts` | S1's differences between arms, paired by seed (`of` so many registered); `holm` the primary, `claimed` |
 | `fresh` | the primary contrasts on seeds that no gate had |
 | `success` | S1's success after training, by starter and arm |
 | `health` | what S1's runs drew, which steps had an update, truncation, alarms |
@@ -197,6 +197,15 @@ def fresh(results: Path) -> pd.DataFrame:
     ]  # fmt: skip
     made = pd.DataFrame(rows)
     return made.assign(holm=made.groupby("starter").p.transform(holm)) if rows else nothing
+
+
+def claimed(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which contrasts are claimed: p is below .05 after Holm's correction, of all registered runs and, with
+    the same sign, of fresh seeds."""
+    again = contrasts[["starter", "contrast"]].merge(fresh, "left", ["starter", "contrast"])
+    same = contrasts.difference.to_numpy() * again.difference.to_numpy() > 0
+    whole = contrasts.seeds == contrasts.of
+    return whole & (contrasts.holm < 0.05) & (again.holm.to_numpy() < 0.05) & same
 
 
 def health(results: Path) -> pd.DataFrame:
@@ -448,6 +457,7 @@ def main() -> None:
         "mended_arms": mended(results, arms=[(arm, "start") for arm in (*S1_ARMS, *IMITATION)]),
         "alone": alone(table),
     }
+    made["contrasts"]["claimed"] = claimed(made["contrasts"], made["fresh"])
     made |= {"by_steps": by_steps(results), "curves": followed, "growth": growth(followed)}
     if len(second):
         held_out, first = gains(second, pd.read_csv(results / "start-environments.csv"))

@@ -68,7 +68,7 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
         )
         tested = [f"{r.seeds} of {r.of}", interval(r), number(r.p), number(r.holm)]
         curves = [interval(one.loc[(r.starter, r.contrast)]) for one in equal]
-        rows.append([r.starter, r.contrast, *tested, *curves, *beside])
+        rows.append([r.starter, r.contrast, *tested, *beside, "yes" if r.claimed else "", *curves])
     return grid(
         "Primary contrasts.",
         "Success over levels 0 to 6, sampled, at the end of the run; paired by seed, two-sided t, Holm over a "
@@ -78,8 +78,8 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
         "block 0), read at the tokens of the arm that sampled fewer, without what a demonstrator plays; *equal steps*: "
         "the same tasks at the end. *Fresh seeds* are 3 to 7, which no gate had; empty where there are not two runs.",
         [
-            *("starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm", *EQUAL),
-            *("fresh seeds", "difference [95%]", "p, Holm"),
+            *("starter", "contrast", "seeds", "difference [95%]", "p", "p, Holm"),
+            *("fresh seeds", "difference [95%]", "p, Holm", "claimed", *EQUAL),
         ],
         rows,
     )

@@ -144,6 +144,9 @@ def test_fresh_contrasts_leave_out_the_seeds_of_the_gates(tmp_path: Path) -> Non
     made = analyse.fresh(tmp_path)
     assert made.contrast.tolist() == ["adaptive - static-0-6"] * 2 and made.seeds.tolist() == [5, 5]
     assert made.difference.to_numpy() == pytest.approx(0.1)
+    first = made.assign(holm=[0.01, 0.01], seeds=5, difference=[0.1, -0.1])
+    assert analyse.claimed(first, made.assign(holm=0.04)).tolist() == [True, False], "of another sign"
+    assert not analyse.claimed(first, made.assign(holm=0.06)).any(), "fresh seeds do not show it"
     assert {run.seed for run in study.FRESH} == set(range(study.SEEDS, study.MORE))
     assert {run.arm for run in study.FRESH} | set(study.PRIMARY) == {
         arm for pair in study.CONTRASTS for arm in pair
