@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
-from shown import interval, number
+from shown import RECOVERY, interval, number
 
 Made = Mapping[str, pd.DataFrame]
 
@@ -50,7 +50,7 @@ SLOPE = 0.01
 
 def outcomes(made: Made) -> pd.DataFrame:
     """Tabulate every prediction, of the tables that analyse.py makes."""
-    found = [*_contrasts(made), *_arms(made), *_others(made)]
+    found = [*_contrasts(made), *_arms(made), *_others(made), *_recovery(made)]
     return pd.DataFrame([vars(one) for one in found])
 
 
@@ -139,6 +139,21 @@ def _others(made: Made) -> Iterator[Outcome]:
         ends = (f"{number(arms[name], True)} ({name})" for name in (arms.idxmin(), arms.idxmax()))
         what = f"mended, each trained policy, from {starter}"
         yield Outcome(what, "more than its starter", " to ".join(ends), judged(bool((arms > 0).all())))
+
+
+def _recovery(made: Made) -> Iterator[Outcome]:
+    if "recovery" not in made:
+        return
+    table = made["mended"].query("level == 1 and contrast == @RECOVERY").set_index("starter")
+    if "novice" in table.index:
+        row = table.loc["novice"]
+        yield Outcome(f"mended, {RECOVERY}, from novice", "+.10", interval(row), difference(row, 0.1))
+        row = made["recovery"].query("starter == 'novice' and decoding == 'sampled'").iloc[0]
+        yield Outcome(f"{RECOVERY}, from novice", "within .020 of zero", interval(row), near(row, 0.02))
+    if "singles" in table.index:
+        row = table.loc["singles"]
+        predicted = "within .020 of zero"
+        yield Outcome(f"mended, {RECOVERY}, from singles", predicted, interval(row), near(row, 0.02))
 
 
 def _listed(values: "pd.Series[float]") -> str:

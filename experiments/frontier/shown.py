@@ -87,10 +87,12 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
 
 def predicted(table: pd.DataFrame) -> str:
     """Write every prediction with its outcome."""
+    counts = table.outcome.str.split(",").str[0].value_counts().sort_index()
+    found = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     return grid(
         "Predictions.",
-        "*held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it is "
-        "on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
+        f"{found}. *held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it "
+        "is on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
         "*not held* if it leaves out the bounds, or leaves out zero with a mean beyond them, else *open*. *No "
         "difference*: *not rejected* if the interval has zero. Orders and sums are judged by means alone; *three "
         "quarters* is .65 to .85 (`predictions.py`). *simulation*: what a simulation had said; gates were followed.",
