@@ -91,10 +91,10 @@ def predicted(table: pd.DataFrame) -> str:
     found = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     return grid(
         "Predictions.",
-        f"{found}. *held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but it "
-        "is on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
+        f"{found}. *held*: the 95% interval has what was predicted, and not zero; *open*: both; *sign*: neither, but "
+        "it is on the right side of zero; else *not held*. Within a bound of zero: *held* if the interval is within, "
         "*not held* if it leaves out the bounds, or leaves out zero with a mean beyond them, else *open*. *No "
-        "difference*: *not rejected* if the interval has zero. Orders and sums are judged by means alone; *three "
+        "difference*: *not rejected* if the interval has zero. Orders and sums are judged by means; *three "
         "quarters* is .65 to .85 (`predictions.py`). *simulation*: what a simulation had said; gates were followed.",
         list(table.columns),
         table.itertuples(index=False),
