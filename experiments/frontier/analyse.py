@@ -6,7 +6,7 @@
 
 | table | rows |
 |---|---|
-| `contrasts` | S1's differences between arms, paired by seed (`of` so many registered); `holm` the primary, `claimed` |
+| `contrasts` | S1's differences between arms, paired by seed (`of` so many registered); `holm` is of primary ones |
 | `fresh` | the primary contrasts on seeds that no gate had |
 | `success` | S1's success after training, by starter and arm |
 | `health` | what S1's runs drew, which steps had an update, truncation, alarms |
@@ -15,7 +15,7 @@
 | `by_steps` | S1's success by starter, arm and the exact number of composed steps |
 | `alone` | S1's success in carts of one or two kinds of steps |
 | `slopes`, `company` | S2's gain of the environment held out, and success in the first one, by order and k |
-| `environments` | S2's means over the orders |
+| `environments` | S2's means over the orders: the slope, and the values at each k |
 | `mended` | S4's shares of mended mistakes on common pairs, and their differences; recovery and its control too |
 | `mended_arms` | the same of every arm of S1 and its starter; exploratory |
 | `recovery` | success of recovery minus its control, which were registered later |
@@ -350,12 +350,15 @@ def slopes(values: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def over_orders(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Test the mean slope of the orders against nothing; the primary one is of gains, greedy."""
+    """Test the mean slope of the orders against nothing; the primary one is of gains, greedy. Beside it stand the means
+    at each number of environments (`k`)."""
     rows = []
     for name, table in tables.items():
         for decoding, mine in table.groupby("decoding") if len(table) else ():
-            found = compared(mine.slope, mine.slope * 0)
-            rows.append({"table": name, "decoding": decoding, "orders": found.pop("seeds"), **found})
+            for what in ("slope", *(column for column in mine if column.startswith("k = "))):
+                found = compared(mine[what], mine[what] * 0)
+                said = {"table": name, "decoding": decoding, "what": what, "orders": found.pop("seeds")}
+                rows.append({**said, **found})
     return pd.DataFrame(rows)
 
 

@@ -125,7 +125,11 @@ def _others(made: Made) -> Iterator[Outcome]:
         "tokens of adaptive, of static-4-6's", "three quarters", number(share), judged(0.65 <= share <= 0.85)
     )
     if "environments" in made:
-        row = made["environments"].query("table == 'slopes' and decoding == 'greedy'").iloc[0]
+        row = (
+            made["environments"]
+            .query("table == 'slopes' and decoding == 'greedy' and what == 'slope'")
+            .iloc[0]
+        )
         predicted = f"within {number(SLOPE)} of zero a doubling"
         yield Outcome("slope of the environment held out", predicted, interval(row), near(row, SLOPE))
     cascades = made["mended"].query("level == 1").set_index(["contrast", "starter"])

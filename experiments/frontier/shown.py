@@ -27,7 +27,7 @@ def as_markdown(made: Mapping[str, pd.DataFrame]) -> str:
         "finished": finished(made["runs"]),
         "primary": primary(made["contrasts"], made["fresh"]),
         "ends": ends(made["success"], made["curves"], made["health"]),
-        "health": health(made["health"]),
+        "health": health(made["health"], made["success"]),
         "growth": growth(made["growth"]),
         "otherwise": otherwise(made["contrasts"]),
         "steps": "\n".join(by_steps(made["by_steps"], starter) for starter in STARTERS),
@@ -200,8 +200,14 @@ def alone(table: pd.DataFrame, starter: str) -> str:
     )
 
 
-def health(table: pd.DataFrame) -> str:
-    """Write what the runs drew, and how they went."""
+def health(table: pd.DataFrame, success: pd.DataFrame) -> str:
+    """Write what the runs drew, and how they went; and how success goes with groups that have an advantage."""
+    ends = success[(success.levels == "0-6") & (success.decoding == "sampled")]
+    both = table.merge(ends, on=["starter", "arm"], suffixes=("", "_end"))
+    ranks = ", ".join(
+        f"{number(mine.mixed.corr(mine.success, method='spearman'))} from {starter}"
+        for starter, mine in both.groupby("starter")
+    )
     rows = []
     for r in table.itertuples():
         windowed = r.arm.startswith("adaptive")
@@ -213,7 +219,8 @@ def health(table: pd.DataFrame) -> str:
         "*highest*: the highest level that any run drew (none for arms that draw sizes of steps); *above 6*: steps of "
         "all runs together that drew a level above 6; then means over runs: the top of the window at the end, groups "
         "with non-zero advantage, steps without any and so without an update, rollouts that were cut off, alarms "
-        "(nearly all: the entropy has risen to three times that of the first steps).",
+        "(nearly all: the entropy has risen to three times that of the first steps). Rank correlation, over arms, of "
+        f"groups with advantage and sampled success at levels 0 to 6: {ranks}.",
         [
             *("starter", "arm", "seeds", "highest", "above 6", "window", "groups with advantage"),
             *("steps without update", "cut off", "alarms"),
@@ -228,13 +235,19 @@ def environments(table: pd.DataFrame) -> str:
         "slopes": "gain of the environment held out",
         "company": "success in the order's first environment",
     }
+    rows = []
+    for (name, decoding), mine in table.groupby(["table", "decoding"], sort=False):
+        of = mine.set_index("what")
+        found = [interval(one) for _, one in of.iterrows()]
+        rows.append([called[name], decoding, of.orders.max(), found[0], number(of.p["slope"]), *found[1:]])
+    counts = [what for what in dict.fromkeys(table.what) if what != "slope"]
     return grid(
         "Environments.",
         "Slope of success over log2 of the number of environments that are trained, mean over orders, two-sided "
         "t. The gain of the environment held out, greedy, is primary (768 tasks a run; the first environment has "
         "96). All runs have 256 steps, so that each of k environments gets a k-th of them.",
-        ["success", "decoding", "orders", "slope a doubling [95%]", "p"],
-        [[called[r.table], r.decoding, r.orders, interval(r), number(r.p)] for _, r in table.iterrows()],
+        ["success", "decoding", "orders", "slope a doubling [95%]", "p", *counts],
+        rows,
     )
 
 

@@ -142,6 +142,7 @@ def copied(folder: Path, **changes: Any) -> Path:
         ({"renderer": 0}, "renderer"),
         ({"tokenizer": "feed"}, "tokenizer"),
         ({"vocabulary": "feed"}, "generated"),
+        ({"vocabulary": "feed", "renderer": 3}, "renderer 3"),  # of an earlier version, whatever the catalog
         ({"environments": {"CART": {"version": 0, "tasks": "feed"}}}, "CART"),
         ({"environments": {}}, "CART"),
     ],
