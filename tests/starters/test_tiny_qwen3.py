@@ -118,15 +118,16 @@ def test_a_shipped_starter_is_of_the_committed_recipe(name: str, shop: Shop) -> 
 
 @pytest.mark.slow
 def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> None:
-    """Sampled: between a quarter and .7 at d = 0, above zero up to d = 3; greedy better. With room for chance."""
+    """Sampled, success falls from some .8 at d = 0 (docs/composition.md) with each level, to above zero at d = 3; greedy
+    is better at each. With room for chance."""
     jobs = Cells(("CART",), (0, 1, 2, 3), 96).jobs()
     sampled, greedy = (
         [row["success"] for row in summarize(play_held_out(novice, jobs, big_shop, decodings=(decoding,)))]
         for decoding in ("sampled", "greedy")
     )
-    assert 0.15 < sampled[0] < 0.75
-    assert all(share > 0 for share in sampled[:3])
-    assert sum(greedy) > sum(sampled)
+    assert 0.65 < sampled[0] < 0.9
+    assert sampled == sorted(sampled, reverse=True) and 0 < sampled[3] < 0.2
+    assert all(best > share for best, share in zip(greedy, sampled, strict=True))
 
 
 def copied(folder: Path, **changes: Any) -> Path:
