@@ -118,8 +118,8 @@ def test_a_shipped_starter_is_of_the_committed_recipe(name: str, shop: Shop) -> 
 
 @pytest.mark.slow
 def test_the_novice_has_something_to_learn(novice: Policy, big_shop: Shop) -> None:
-    """Sampled, success falls from some .8 at d = 0 (docs/composition.md) with each level, to above zero at d = 3; greedy
-    is better at each. With room for chance."""
+    """Sampled, success falls from some .8 at d = 0 (docs/composition.md) with each level, to above zero at d = 3;
+    greedy it is better at each. With room for chance."""
     jobs = Cells(("CART",), (0, 1, 2, 3), 96).jobs()
     sampled, greedy = (
         [row["success"] for row in summarize(play_held_out(novice, jobs, big_shop, decodings=(decoding,)))]
