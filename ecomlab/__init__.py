@@ -5,7 +5,7 @@ from importlib import import_module
 from logging import getLogger
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Let OpenBLAS's idle threads sleep: they would spin for 2**26 cycles, .1 s of a core at import and 20 ms a search.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")

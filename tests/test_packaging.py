@@ -167,7 +167,7 @@ def test_the_wheel_holds_starters_notebooks_and_sweeps(tmp_path: Path) -> None:
         "ecomlab",
         "ecomlab_verifiers.py",
         "ecomlab_training.py",
-        "ecomlab-0.1.0.dist-info",
+        "ecomlab-0.2.0.dist-info",
     }  # verifiers wants top-level names
     assert {name.partition("/")[0] for name in held} == ours
 
