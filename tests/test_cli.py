@@ -240,6 +240,17 @@ def test_a_run_is_trained_from_a_file_and_evaluated_from_its_checkpoint(tmp_path
     assert done.exit_code == 0 and "0 changed" in done.output
 
 
+def test_an_evaluation_needs_no_extra_but_for_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.chdir(tmp_path)
+    played = "eval reference --env STATUS --difficulty 2 --episodes 2 --catalog 1000"
+    done = invoke(played)
+    assert done.exit_code == 0, done.output
+    assert isinstance(invoke(played, "--csv", "e.csv").exception, ModuleNotFoundError)
+
+
 def test_a_size_of_catalog_is_measured(tmp_path: Path) -> None:
     """In processes of its own; the row of a size is written in the place of its older one."""
     for _ in range(2):

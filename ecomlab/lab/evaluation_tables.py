@@ -50,14 +50,13 @@ def widened(console: Console, whole: Table | None = None) -> Console:
 
 def write_tables(report: Report, csv_file: Path | None, parquet: Path | None, console: Console) -> None:
     """Write a row per episode, as CSV without its messages, as Parquet with them (as JSON)."""
-    episodes = report.episodes
     if csv_file is not None:
-        write_text(csv_file, episodes.to_csv(index=False, lineterminator="\n"))
-        console.print(f"{len(episodes)} episodes written to {csv_file}", soft_wrap=True)
+        write_text(csv_file, report.episodes.to_csv(index=False, lineterminator="\n"))
+        console.print(f"{len(report.episodes)} episodes written to {csv_file}", soft_wrap=True)
     if parquet is not None:
         messages = [json.dumps(one.messages) for one in report.transcripts]
-        episodes.assign(messages=messages).to_parquet(parquet, index=False)
-        console.print(f"{len(episodes)} episodes written to {parquet}", soft_wrap=True)
+        report.episodes.assign(messages=messages).to_parquet(parquet, index=False)
+        console.print(f"{len(report.episodes)} episodes written to {parquet}", soft_wrap=True)
 
 
 def draw(found: Frontier, figure: Path, console: Console) -> None:
