@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.support import UnsupportedError, check_supported
+from ecomlab.envs.registry import ENVIRONMENTS
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.markup.elements import in_notebook, table
 from ecomlab.models.load import load_policy
@@ -147,18 +148,17 @@ def train(
 
 
 def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]:
-    """Identify the run: its settings, and the name and digest of a custom schedule. The folder is no part of the
-    identity."""
+    """Identify the run: its settings, the versions of its environments, because a key means another task in another
+    version, and the name and digest of a custom schedule. The folder is no part of the identity."""
     name = name_of(which, made)
-    if name == which:
-        return config.to_json()
-    shown = Path(which).name if isinstance(which, str) else name
-    return {
+    identity = {
         **config.to_json(),
-        "schedule": shown,
-        "schedule_name": name,
-        "schedule_digest": digest_of(which, made),
+        "versions": {env: ENVIRONMENTS[env].version for env in config.played},
     }
+    if name == which:
+        return identity
+    shown = Path(which).name if isinstance(which, str) else name
+    return {**identity, "schedule": shown, "schedule_name": name, "schedule_digest": digest_of(which, made)}
 
 
 def _check_setting(config: TrainConfig) -> None:

@@ -710,6 +710,16 @@ def test_a_schedule_of_ones_own_trains_resumes_and_is_recorded(
         train({"out": "whole", **more})
 
 
+def test_a_run_of_another_version_of_an_environment_does_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**SMALL, "steps": 1, "out": str(tmp_path / "run")}
+    train(settings)
+    monkeypatch.setattr(ENVIRONMENTS["CART"], "version", ENVIRONMENTS["CART"].version + 1)
+    with pytest.raises(ConfigError, match="versions = {'CART': "):
+        train({**settings, "steps": 2})
+
+
 def test_a_class_of_this_process_is_a_schedule_too(tmp_path: Path) -> None:
     class Mine(Adaptive):
         """RLVE's, of which only the name is another."""
