@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from logging import getLogger
 from typing import TYPE_CHECKING
 
@@ -43,19 +44,27 @@ if TYPE_CHECKING:
 else:  # when it is used: the command line starts before numpy is imported
 
     def __getattr__(name):
-        if name in _PARTS:
-            return import_module(f"ecomlab.{name}")
-        if name not in _MODULES:
+        if name not in _PARTS and name not in _MODULES:
             raise AttributeError(f"module 'ecomlab' has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        try:
+            if name in _PARTS:
+                return import_module(f"ecomlab.{name}")
+            globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+        except ModuleNotFoundError as error:
+            from ecomlab.suggest import worded
+
+            raise ModuleNotFoundError(f"ecomlab.{name}: {worded(error)}", name=error.name) from error
         return found
 
-    def __dir__():  # so that a notebook completes what is not imported yet
-        return sorted({*globals(), *__all__, *_PARTS})
+    def __dir__():  # so that a notebook completes what is not imported yet, and `help` skips what cannot be
+        absent = {name for name, package in _EXTRA.items() if find_spec(package) is None}
+        return sorted({*globals(), *__all__, *_PARTS} - absent)
 
 
 _PARTS = ("reward", "style")
 """Modules whose names are said after `ecomlab`."""
+_EXTRA = {"Run": "torch", "train": "torch", "load_runs": "pandas", "style": "seaborn"}
+"""Packages of extras without which a name cannot be imported."""
 _MODULES = {
     "ENVIRONMENTS": "ecomlab.envs.registry",
     "Catalog": "ecomlab.catalog",

@@ -17,7 +17,7 @@ from typer import Argument, BadParameter, Context, Exit, Typer
 import ecomlab
 from ecomlab import options
 from ecomlab.options import opt, spelled, writable
-from ecomlab.suggest import UnknownEnvironmentError
+from ecomlab.suggest import UnknownEnvironmentError, worded
 
 app = Typer(
     help="ecomlab: shopping agents trained with reinforcement learning from verifiable rewards.\n\n"
@@ -318,6 +318,8 @@ def evaluate(
         options.check_without(context, "--core", *fixed)
         if catalog is not None:
             split_of(load_shop(catalog_named(catalog)).fingerprint)
+    options.need("pandas", csv_file, parquet)
+    options.need("matplotlib", html)
     levels, axes, envs = options.levels(difficulty), options.axes(axis), options.environments(env, player)
     settings, speaker = options.settings(change), options.customer_of(customer)
     config = evaluations.Config(
@@ -415,6 +417,7 @@ def frontier(
 
     if figure and json_file and figure.with_suffix(".json").resolve() == json_file.resolve():
         raise BadParameter(f"--figure writes {json_file} too; give --json another name")
+    options.need("matplotlib", figure, html)
     config = evaluations.Config(
         player=player,
         cells=evaluations.cells_of(options.environments(env, player), 0, 1, block=block),
@@ -611,7 +614,7 @@ def main() -> None:
     try:
         app()
     except (UnknownEnvironmentError, ValueError, OSError, ModuleNotFoundError) as error:
-        complain(options.worded(error))
+        complain(worded(error))
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # while a command was being read
         errors.print(INTERRUPTED)

@@ -4,6 +4,7 @@ import re
 import tempfile
 import tomllib
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ def writable(path: Path | None) -> Path | None:
         except OSError:
             raise BadParameter(f"{path} cannot be written; choose another place") from None
     return path
+
+
+def need(package: str, *files: Path | None) -> None:
+    """Import what writing these files takes before anything is played. Raises ModuleNotFoundError."""
+    if any(files):
+        import_module(package)
 
 
 def spelled(player: str | None) -> str | None:
@@ -153,21 +160,6 @@ def _given(context: Context) -> set[str]:
     sources = {flags[name]: context.get_parameter_source(name) for name in context.params}
     # by name: the enumeration is click's, or that of the copy of click that typer may hold
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
-
-
-def worded(error: Exception) -> str:
-    """Word an error: without a system error's number; for a missing package, with the extra that brings it."""
-    from importlib.metadata import requires
-
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}; give another path"
-    if not isinstance(error, ModuleNotFoundError):
-        return str(error)
-    package = (error.name or "").partition(".")[0]
-    lines = [line for line in requires("ecomlab") or () if re.match(rf"{re.escape(package)}\b", line)]
-    extras = [f"[{found[1]}]" for line in lines if (found := re.search(r"extra == .(\w+)", line))]
-    extra = min(extras, key=lambda one: one in ("[all]", "[dev]"), default="")  # the smallest that will do
-    return f"{package!r} is not installed; pip install 'ecomlab{extra}' brings it"
 
 
 ENVS = opt(

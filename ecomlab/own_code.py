@@ -25,7 +25,7 @@ def file_of(text: str) -> Path:
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / path).is_file():
             return folder / path
-    raise ValueError(f"no file {path}, here or in a folder above; name a Python file, such as {path.name}")
+    raise ValueError(f"no file {path}, here or in a folder above; check its name")
 
 
 def named(text: str) -> Any:
@@ -35,7 +35,7 @@ def named(text: str) -> Any:
     found = vars(sys.modules.get(module_name) or imported(path, module_name))
     if name not in found:
         known = [one for one, value in found.items() if callable(value) and not one.startswith("_")]
-        raise ValueError(unknown(f"class or function in {path}", name, known))
+        raise ValueError(f"{path}: {unknown('class or function', name, known)}")
     return found[name]
 
 

@@ -2,8 +2,9 @@
 
 import difflib
 import json
+import re
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from types import NoneType, UnionType
@@ -17,6 +18,7 @@ MOST = 60
 LIST = "a list, [1, 2]"
 WRITTEN = {"bool": "true or false", "list": LIST, "tuple": LIST, "dict": "a table, {name = value}"}
 """How TOML writes what pydantic names otherwise, by the first word of its errors' types."""
+IN_JSON = {**WRITTEN, "dict": 'an object, {"name": "value"}'}
 
 
 class UnknownEnvironmentError(KeyError):
@@ -43,10 +45,12 @@ def unknown(what: str, name: object, known: Iterable[str], listed: bool = True) 
     return f"no {what} {name!r}{hint} there are {there}{more}"
 
 
-def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
+def mistakes(
+    error: "ValidationError", model: "type[BaseModel]", written: Mapping[str, str] = WRITTEN
+) -> list[str]:
     """Describe each mistake that pydantic found in a value for `model`: `cpus: should be a valid integer, not 'x'`.
 
-    The keys of a table are listed once, with its first unknown one.
+    The keys of a table are listed once, with its first unknown one. `written` says how the reader writes a type.
     """
     found: list[str] = []
     listed: set[tuple[int | str, ...]] = set()
@@ -63,8 +67,8 @@ def mistakes(error: "ValidationError", model: "type[BaseModel]") -> list[str]:
                 fact = str(mistake["ctx"]["error"])
             case "too_short" if not given:
                 fact = "has no values"
-            case kind if kind.partition("_")[0] in WRITTEN:
-                fact = f"should be {WRITTEN[kind.partition('_')[0]]}{shown}"
+            case kind if kind.partition("_")[0] in written:
+                fact = f"should be {written[kind.partition('_')[0]]}{shown}"
             case _:
                 fact = mistake["msg"].removeprefix("Input ") + shown
         key = ".".join(str(name) if str(name).isidentifier() else json.dumps(name) for name in path)
@@ -87,6 +91,21 @@ def raised(error: Exception) -> str:
     """Describe an exception with the line that raised it: `KeyError: 'day' (player.py, line 12)`."""
     *_, last = traceback.extract_tb(error.__traceback__)
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def worded(error: Exception) -> str:
+    """Word an error: without a system error's number; for a missing package, with the extra that brings it."""
+    from importlib.metadata import requires
+
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}; give another path"
+    if not isinstance(error, ModuleNotFoundError):
+        return str(error)
+    package = (error.name or "").partition(".")[0]
+    lines = [line for line in requires("ecomlab") or () if re.match(rf"{re.escape(package)}\b", line)]
+    extras = [f"[{found[1]}]" for line in lines if (found := re.search(r"extra == .(\w+)", line))]
+    extra = min(extras, key=lambda one: one in ("[all]", "[dev]"), default="")  # the smallest that will do
+    return f"{package!r} is not installed; pip install 'ecomlab{extra}' brings it"
 
 
 def whole(number: Any, what: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any, overload
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from ecomlab.arguments import read_arguments
-from ecomlab.suggest import mistakes, unknown
+from ecomlab.suggest import IN_JSON, mistakes, unknown
 
 
 class InvalidCallError(Exception):
@@ -128,7 +128,9 @@ class Tool:
         try:
             checked = self.arguments.model_validate(read_arguments(given, self._schemas))
         except ValidationError as error:
-            raise FormatError(f"{self.name}: {mistakes(error, self.arguments)[0][:MOST_SAID]}") from None
+            raise FormatError(
+                f"{self.name}: {mistakes(error, self.arguments, IN_JSON)[0][:MOST_SAID]}"
+            ) from None
         return {name: getattr(checked, name) for name in type(checked).model_fields}
 
     def _empty(self, name: str, value: Any) -> bool:

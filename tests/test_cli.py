@@ -189,6 +189,9 @@ def test_every_public_name_leads_somewhere() -> None:
     assert set(ecomlab.__all__) == {*ecomlab._MODULES, "__version__"}
     said = "import ecomlab; ecomlab.reward.Weights(task=1), ecomlab.style.use('icml'), dir(ecomlab).index('style')"
     subprocess.run([sys.executable, "-c", said], check=True, timeout=120)
+    bare = "import sys; sys.modules['torch'] = None; import ecomlab; ecomlab.train"
+    done = subprocess.run([sys.executable, "-c", bare], capture_output=True, text=True, timeout=120)
+    assert "pip install 'ecomlab[train]'" in done.stderr
     with pytest.raises(AttributeError, match="Epsiode"):
         ecomlab.Epsiode  # type: ignore[attr-defined]  # noqa: B018
 
@@ -248,7 +251,8 @@ def test_an_evaluation_needs_no_extra_but_for_its_table(
     played = "eval reference --env STATUS --difficulty 2 --episodes 2 --catalog 1000"
     done = invoke(played)
     assert done.exit_code == 0, done.output
-    assert isinstance(invoke(played, "--csv", "e.csv").exception, ModuleNotFoundError)
+    assert isinstance(invoke(f"{played} --block 1 --out late --csv e.csv").exception, ModuleNotFoundError)
+    assert not (tmp_path / "late").exists(), "before anything was played"
 
 
 def test_a_size_of_catalog_is_measured(tmp_path: Path) -> None:

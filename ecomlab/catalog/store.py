@@ -82,7 +82,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise CatalogError(
             f"{folder} is a file; `ecomlab catalog build {folder} FOLDER` makes a catalog of it, in the folder to name"
         )
-    if not folder.is_dir():
+    if not folder.is_dir() or not ((folder / MANIFEST).exists() or (folder / LOCK).exists()):
         raise CatalogError(
             f"there is no catalog in {folder}; `ecomlab catalog build SOURCE {folder}` makes one"
         )

@@ -95,10 +95,16 @@ def contestant_of(player: Any, shop: "Shop", envs: Sequence[str], playing: Playi
         return EndpointContestant(endpoint_from_toml(Path(name), playing.settings), playing.customer)
     if own_code.is_named(name):
         _check_plain(name, playing)
-        return FunctionContestant(own_code.named(name), name.rpartition(":")[2], playing.customer)
+        if not callable(found := own_code.named(name)):
+            raise ValueError(
+                f"{name} is {found!r}; name a function of messages and tools, or a class of such"
+            )
+        return FunctionContestant(found, name.rpartition(":")[2], playing.customer)
     if name in PLAYERS:
         _check_plain(name, playing)
         return ScriptedContestant(name, customer=playing.customer)
+    if Path(name).suffix == ".py":
+        raise ValueError(f"name a function of {name}, such as {name}:agent")
     starters = known_starters()
     if name in starters or Path(name).is_dir() or is_ordinary(name):
         return _local(name, shop, envs, playing)

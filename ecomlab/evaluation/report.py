@@ -38,7 +38,10 @@ COLUMNS = (
 )
 LOOK = f"cells of fewer than {SMALL} tasks are a look, not a measurement"
 NOTHING = "nothing was scored"
-AGAIN = "--retry-unscored, in Python retry_unscored=True, plays unscored episodes again"
+AGAIN = (
+    "--retry-unscored, in Python retry_unscored=True, plays unscored episodes again; an edited player needs another "
+    "--out"
+)
 CUT = (
     "more than one episode in fifty ended at a token limit: raise --set turn_tokens, episode_tokens, context_tokens "
     "(weights) or max_tokens, context (endpoint)"

@@ -99,6 +99,8 @@ def _load(log: Log) -> Mapping[str, Any]:
             if "conditions" in there and "conditions" in now:
                 complete(there["conditions"], now["conditions"])
             if differs := differences(there, now, ("there", "now")):
+                if [fact.partition(" ")[0] for fact in differs] == ["identity.code"]:
+                    differs = ["the player's code was another then"]
                 raise TranscriptError(
                     f"{log.path.parent} holds another run: {'; '.join(differs)}; choose another --out, or delete that "
                     "folder"

@@ -16,6 +16,8 @@ CPUINFO = Path("/proc/cpuinfo")
 FILES = (
     "notebooks/*.ipynb",
     "notebooks/*.py",
+    "docs/*.md",
+    "experiments/*/*.md",
     "experiments/*/*.toml",
     "experiments/*/*.yaml",
     "experiments/qwen3_8b/nodes.sh",

@@ -104,7 +104,12 @@ def test_a_function_in_a_file_is_a_player_by_name(shop: Shop, tmp_path: Path) ->
     )
     report = ecomlab.evaluate(f"{file}:agent", tasks=1, shop=shop)
     assert report.name == "agent" and report.transcripts[0].messages[2]["content"] == "Which size?"
-    for name, words in ((f"{file}:agnet", "'agent'"), (f"{tmp_path}/none.py:agent", "no file")):
+    for name, words in (
+        (f"{file}:agnet", "'agent'"),
+        (f"{tmp_path}/none.py:agent", "no file"),
+        (str(file), "my_agent.py:agent"),
+        (f"{file}:words", "name a function"),
+    ):
         with pytest.raises(ValueError, match=words):
             ecomlab.evaluate(name, tasks=1, shop=shop)
     file.write_text("1 / 0\n")
@@ -119,7 +124,7 @@ def test_an_edited_function_does_not_go_on_with_anothers_evaluation(shop: Shop, 
     file.write_text(text)
     ecomlab.evaluate(f"{file}:agent", **given)
     file.write_text(text.replace("size", "color"))
-    with pytest.raises(TranscriptError, match="identity.code"):
+    with pytest.raises(TranscriptError, match="code was another then"):
         ecomlab.evaluate(f"{file}:agent", **given)
 
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -299,6 +300,9 @@ def test_a_new_folder_is_laid_out_and_is_a_project_of_its_own(tmp_path, monkeypa
     plan = sweep.load("experiments/quick/sweep.toml")
     assert plan.file.is_relative_to(tmp_path) and plan.notebook.is_relative_to(tmp_path)
     plan.check()
+    for notebook in Path().glob("*.ipynb"):
+        for link in re.findall(r"\]\((\.\./[^)#]+)", notebook.read_text("utf-8")):
+            assert Path(link).is_file(), f"{notebook} links to {link}"
 
 
 def test_a_folder_with_something_in_it_is_not_laid_out(tmp_path):

@@ -15,10 +15,10 @@ from filelock import FileLock
 from rich.console import Console
 from toy_sweep import run
 
-from ecomlab import options
 from ecomlab.lab import paths, runner, status, sweep, worker
 from ecomlab.lab.status import State
 from ecomlab.settings import ConfigError
+from ecomlab.suggest import worded
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = {"time": "1-02:00:00", "partition": "gpu", "gpus": 2, "cpus": 8, "memory": 64}
@@ -200,7 +200,7 @@ def test_what_is_missing_for_a_cluster_is_said(toy, monkeypatch):
         m.setitem(sys.modules, "submitit", None)
         with pytest.raises(ModuleNotFoundError) as error:
             run(file, on="slurm")
-    assert "ecomlab[cluster]" in options.worded(error.value)
+    assert "ecomlab[cluster]" in worded(error.value)
     pytest.importorskip("submitit")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     code, text = run(file, on="slurm")

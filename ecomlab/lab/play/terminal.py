@@ -83,8 +83,9 @@ def _turn(line: str, seat: Seat, console: Console) -> None:
     called = _CALL.fullmatch(line)
     if called is None:
         name, _, rest = line.partition(" ")
+        name, bracket, _ = name.partition("(")  # a call is shown with brackets
         if name in COMMANDS or (
-            name in seat.forms and ("=" in rest or not rest)
+            name in seat.forms and (bracket or "=" in rest or not rest)
         ):  # said, it would cost a message
             raise SeatError(f"a call or command begins with /, such as /{name}")
         came = seat.say(line) if line else []

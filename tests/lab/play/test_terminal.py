@@ -65,7 +65,8 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
     lines = [
         "", "/cart_ad product_id=P1", "/tsak", "+sned", "/catalog_search query=mug price_max=cheap",
         "/cart_set_quantity P1 2", "/send", "/help cart_add", "/help nothing", "/tools", "/held", "+cart_view",
-        "/drop", "/task", "/said", "catalog_search category=Mug", "cart_view", "/submit", "/submit",
+        "/drop", "/task", "/said", "catalog_search category=Mug", "catalog_search(category: Mug)", "cart_view",
+        '/catalog_search attributes={"color":', "/submit", "/submit",
     ]  # fmt: skip
     done = human(Choice("CART", 0, 1, catalog=SIZE), lines, "--out", str(tmp_path))
     assert done.exit_code == 0
@@ -77,6 +78,7 @@ def test_what_is_wrong_is_told_and_the_episode_goes_on(shop: Shop, tmp_path: Pat
         "product_id=",
         "'nothing'",
         "such as /catalog_search",
+        'an object, {"name": "value"}',
     )
     for word in (*words, "ecomlab:play?env=CART", "waits: cart_view()", "cart: nothing yet", "reward -0.900"):
         assert word in done.output, word
