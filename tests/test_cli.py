@@ -189,9 +189,9 @@ def test_every_public_name_leads_somewhere() -> None:
     assert set(ecomlab.__all__) == {*ecomlab._MODULES, "__version__"}
     said = "import ecomlab; ecomlab.reward.Weights(task=1), ecomlab.style.use('icml'), dir(ecomlab).index('style')"
     subprocess.run([sys.executable, "-c", said], check=True, timeout=120)
-    bare = "import sys; sys.modules['torch'] = None; import ecomlab; ecomlab.train"
+    bare = "import sys; sys.modules['torch'] = None; import ecomlab; help(ecomlab); ecomlab.train"
     done = subprocess.run([sys.executable, "-c", bare], capture_output=True, text=True, timeout=120)
-    assert "pip install 'ecomlab[train]'" in done.stderr
+    assert "pip install 'ecomlab[train]'" in done.stderr and "evaluate(" in done.stdout
     with pytest.raises(AttributeError, match="Epsiode"):
         ecomlab.Epsiode  # type: ignore[attr-defined]  # noqa: B018
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ecomlab.catalog import Shop
 from ecomlab.catalog.store import CatalogError
 from ecomlab.catalog.support import UnsupportedError, check_supported
-from ecomlab.envs.registry import ENVIRONMENTS
+from ecomlab.envs.registry import version_record
 from ecomlab.files import lock, read_json, write_json
 from ecomlab.markup.elements import in_notebook, table
 from ecomlab.models.load import load_policy
@@ -148,12 +148,12 @@ def train(
 
 
 def _identity(config: TrainConfig, which: Any, made: Schedule) -> dict[str, Any]:
-    """Identify the run: its settings, the versions of its environments, because a key means another task in another
-    version, and the name and digest of a custom schedule. The folder is no part of the identity."""
+    """Identify the run: its settings, which tasks its environments' keys mean, and the name and digest of a custom
+    schedule. The folder is no part of the identity."""
     name = name_of(which, made)
     identity = {
         **config.to_json(),
-        "versions": {env: ENVIRONMENTS[env].version for env in config.played},
+        "environments": {env: version_record(env) for env in config.played},
     }
     if name == which:
         return identity

@@ -716,7 +716,7 @@ def test_a_run_of_another_version_of_an_environment_does_not_go_on(
     settings = {**SMALL, "steps": 1, "out": str(tmp_path / "run")}
     train(settings)
     monkeypatch.setattr(ENVIRONMENTS["CART"], "version", ENVIRONMENTS["CART"].version + 1)
-    with pytest.raises(ConfigError, match="versions = {'CART': "):
+    with pytest.raises(ConfigError, match="environments = {'CART': "):
         train({**settings, "steps": 2})
 
 
