@@ -64,9 +64,9 @@ def primary(contrasts: pd.DataFrame, fresh: pd.DataFrame) -> str:
     for _, r in contrasts[contrasts.holm.notna()].iterrows():
         new = again.get((r.starter, r.contrast))
         beside = (
-            ["", "", ""] if new is None else [f"{new.seeds} of {new.of}", interval(new), number(new.holm)]
+            ["", "", ""] if new is None else [f"{new.seeds} of {new.of}", interval(new), p_value(new.holm)]
         )
-        tested = [f"{r.seeds} of {r.of}", interval(r), number(r.p), number(r.holm)]
+        tested = [f"{r.seeds} of {r.of}", interval(r), p_value(r.p), p_value(r.holm)]
         curves = [interval(one.loc[(r.starter, r.contrast)]) for one in equal]
         rows.append([r.starter, r.contrast, *tested, *beside, "yes" if r.claimed else "", *curves])
     return grid(
@@ -239,7 +239,7 @@ def environments(table: pd.DataFrame) -> str:
     for (name, decoding), mine in table.groupby(["table", "decoding"], sort=False):
         of = mine.set_index("what")
         found = [interval(one) for _, one in of.iterrows()]
-        rows.append([called[name], decoding, of.orders.max(), found[0], number(of.p["slope"]), *found[1:]])
+        rows.append([called[name], decoding, of.orders.max(), found[0], p_value(of.p["slope"]), *found[1:]])
     counts = [what for what in dict.fromkeys(table.what) if what != "slope"]
     return grid(
         "Environments.",
@@ -297,7 +297,7 @@ def mending(title: str, note: str, table: pd.DataFrame) -> str:
         [
             [
                 *(r.starter, r.contrast, r.level, r.seeds, r.pairs),
-                *(number(r.one), number(r.other), interval(r), number(r.p_seeds)),
+                *(number(r.one), number(r.other), interval(r), p_value(r.p_seeds)),
             ]
             for _, r in table.iterrows()
         ],
@@ -323,3 +323,8 @@ def number(value: float, sign: bool = False) -> str:
     if pd.isna(value):
         return ""
     return (f"{value:+.3f}" if sign else f"{value:.3f}").replace("0.", ".", 1)
+
+
+def p_value(value: float) -> str:
+    """Write a p value as ".043", never as ".000"."""
+    return "<.001" if value < 0.001 else number(value)

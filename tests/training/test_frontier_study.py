@@ -251,6 +251,7 @@ def test_tables_in_markdown_by_hand() -> None:
     assert shown.interval(row) == "-.043 [-.100, +.014]"
     assert shown.interval(row.replace(-0.1, np.nan), "success") == ".500"
     assert [shown.number(value) for value in (1.0, 0.04, np.nan)] == ["1.000", ".040", ""]
+    assert [shown.p_value(value) for value in (0.0004, 0.04, np.nan)] == ["<.001", ".040", ""]
     assert shown.grid("A.", "b", ["c", "d"], [[1, 2]]) == "**A.** b\n\n| c | d |\n| --- | --- |\n| 1 | 2 |\n"
     runs = pd.DataFrame({"arm": ["x", "y"], "starter": "z", "registered": 5, "finished": [5, 3]})
     assert shown.finished(runs) == "8 of the 10 registered runs are done (y from z 3 of 5).\n"
