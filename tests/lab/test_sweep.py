@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -270,9 +271,13 @@ def submitted(toy):
     jobs = [psutil.Process(int(json.loads((job.folder / runner.JOB).read_text())["job"])) for job in runs]
     until(lambda: all((job.folder / "trace.txt").exists() for job in runs))
     yield file, runs, jobs
-    family = [p for job in jobs if job.is_running() for p in (job, *job.children(recursive=True))]
+    family = []
+    for job in jobs:
+        with suppress(psutil.NoSuchProcess):  # it may end at any time
+            family += [*job.children(recursive=True), job]
     for process in family:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     psutil.wait_procs(family, timeout=10)
 
 
