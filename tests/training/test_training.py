@@ -657,11 +657,11 @@ def test_a_run_writes_what_it_wrote_before(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env=here, timeout=300)
     then = pd.read_csv(Path(__file__).with_name("first_steps.csv"))
     now = pd.read_csv(tmp_path / "run" / "train.csv")[then.columns]
-    rounded = ["entropy", "grad_norm"]
-    gaps = ["logp_gap", "logp_gap_max"]  # nothing but rounding
+    rounded = ["entropy", "grad_norm"]  # two kinds of Xeon differ by 6e-6
+    gaps = ["logp_gap", "logp_gap_max"]  # nothing but rounding, below 1e-6 and 2e-5 there
     assert now.drop(columns=rounded + gaps).equals(then.drop(columns=rounded + gaps))
-    np.testing.assert_allclose(now[rounded], then[rounded], rtol=1e-4)
-    assert (now[gaps] < 1e-4).all(axis=None)
+    np.testing.assert_allclose(now[rounded], then[rounded], rtol=2e-5)
+    assert (now[gaps] < [2e-6, 5e-5]).all(axis=None)
 
 
 BANDIT = """
